@@ -1,0 +1,79 @@
+"""Child processes that never outlive us: each in a session of its own, all ended however we end."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Self
+
+_PR_SET_PDEATHSIG = 1
+PATIENCE = 5.0
+"""Seconds between asking a group to end and killing it."""
+
+
+class ProcessGroups:
+    """Starts children and ends each with everything it started, on leaving the block, on Ctrl-C and on SIGTERM."""
+
+    def __init__(self, environment: Mapping[str, str], logs: Path) -> None:
+        self._environment = dict(environment)
+        self._logs = logs
+        self._children: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Self:
+        self._previous = signal.signal(signal.SIGTERM, _interrupt)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        signal.signal(signal.SIGTERM, self._previous)
+        for child in reversed(self._children):
+            _signal_group(child, signal.SIGTERM)
+        give_up = time.monotonic() + PATIENCE
+        for child in reversed(self._children):
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(max(0.0, give_up - time.monotonic()))
+            _signal_group(child, signal.SIGKILL)  # a group's leader may be gone while its members are not
+            child.wait()
+
+    def start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a child in a group of its own; what it prints goes to `<name>.log`."""
+        with (self._logs / f"{name}.log").open("ab") as log:
+            child = subprocess.Popen(
+                command,
+                env=self._environment,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  # one system call
+            )
+        self._children.append(child)
+        return child
+
+    def kill(self, child: subprocess.Popen[bytes]) -> None:
+        """SIGKILL a child and all it started, now."""
+        _signal_group(child, signal.SIGKILL)
+        child.wait()
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _signal_group(child: subprocess.Popen[bytes], number: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(child.pid, number)
+
+
+def _die_with_parent() -> None:
+    """Ask the kernel to end the child when we are killed and can no longer do it."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)

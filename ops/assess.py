@@ -1,0 +1,143 @@
+"""Step `assess`: take the claims, find the tier, and release, ask or refuse."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+
+from ops.batch import CHUNK, Batch, Counts
+from ops.facts import gather
+from ops.judging import Case, demand_document, last_id, read_cases, stored_validation
+from ops.later_rounds import end, with_what_stands
+from ops.parking import park, send_to_review
+from policies.risk import Assessment, Facts
+from policies.risk import assess as find_tier
+from policies.states import Event, State
+from policies.validation import Validation
+from resources.failpoints import Failpoint, reach
+from resources.store.engine import transaction
+from resources.store.isolation import write_in_halves
+from resources.store.ledger import LedgerEvent, append
+from resources.store.moves import Move, advance
+from resources.store.stages import AssessmentRow, due_assessment, insert_assessments
+
+Validated = tuple[Case, Validation]
+Assessed = tuple[Case, Assessment]
+
+
+def assess(batch: Batch) -> Counts:
+    """Write one assessment for each validated proposal and move it where the policy in force says."""
+    counts = Counts()
+
+    def page(after: uuid.UUID) -> uuid.UUID | None:
+        with transaction(batch.engine) as connection:
+            last = _page(connection, batch, after, counts)
+            if last is not None:
+                reach(Failpoint.RECORDING_ASSESSMENTS)
+        if last is not None:
+            reach(Failpoint.ASSESSMENTS_RECORDED)
+        return last
+
+    batch.pages(page)
+    return counts
+
+
+def _page(connection: sa.Connection, batch: Batch, after: uuid.UUID, counts: Counts) -> uuid.UUID | None:
+    rows = due_assessment(
+        connection,
+        workflow=batch.workflow.name,
+        batch=batch.key,
+        opened_at=batch.opened_at,
+        after=after,
+        limit=CHUNK,
+    )
+    if not rows:
+        return None
+    read, unreadable = read_cases(batch.workflow, rows)
+    cases = [(case, stored_validation(row)) for row, case in read]
+
+    def write(part: Sequence[Validated]) -> None:
+        facts = gather(connection, batch, [case for case, _ in part], take=True)
+        counts.update(_write(connection, batch, part, facts))
+
+    refused = write_in_halves(connection, cases, write)
+    counts.update(send_to_review(connection, batch, State.PROPOSAL_READY, unreadable))
+    unstored = [(case.id, why) for (case, _), why in refused]
+    counts.update(park(connection, batch, None, "assess", State.PROPOSAL_READY, unstored))
+    return last_id(rows)
+
+
+def _write(
+    connection: sa.Connection, batch: Batch, part: Sequence[Validated], facts: Mapping[uuid.UUID, Facts]
+) -> Counts:
+    assessed = [
+        (case, find_tier(case.sealed, validation, facts[case.id], batch.policy, batch.workflow.rules))
+        for case, validation in part
+    ]
+    insert_assessments(
+        connection,
+        [_row(case, assessment) for case, assessment in assessed],
+        policy_version=batch.policy.version,
+        policy_hash=bytes.fromhex(batch.policy.hash),
+    )
+    first = {case.id: _move(case, assessment) for case, assessment in assessed}
+    # In shadow mode nothing comes of a request, so it must not hold a claim against those that follow.
+    over = {case.id: case.round for case, _ in assessed if first[case.id].event in _ENDINGS}
+    endings = with_what_stands(connection, [(first[one], in_round) for one, in_round in over.items()])
+    end(connection, "assess", endings)
+    advance(connection, [move for move in first.values() if move.id not in over])
+    last = first | {move.id: move for move in endings}
+    moves = [last[case.id] for case, _ in assessed]
+    append(
+        connection,
+        [_event(case, assessment, move) for (case, assessment), move in zip(assessed, moves, strict=True)],
+        batch.actor,
+    )
+    return Counts(move.to.value for move in moves)
+
+
+_ENDINGS = (Event.POLICY_REFUSED, Event.SHADOW_RECORDED)
+
+
+def _move(case: Case, assessment: Assessment) -> Move:
+    if assessment.mode == "shadow":
+        return Move(
+            case.id, State.PROPOSAL_READY, Event.SHADOW_RECORDED, f"shadow: would have been {assessment.decision}"
+        )
+    if assessment.decision == "auto":
+        return Move(case.id, State.PROPOSAL_READY, Event.AUTO_RELEASED, rechecked=True)
+    because = "; ".join(reason.because for reason in assessment.reasons) or "the policy's decision for this tier"
+    event = Event.APPROVAL_REQUIRED if assessment.decision == "review" else Event.POLICY_REFUSED
+    return Move(case.id, State.PROPOSAL_READY, event, because)
+
+
+def _row(case: Case, assessment: Assessment) -> AssessmentRow:
+    return AssessmentRow(
+        case.id,
+        case.revision,
+        case.round,
+        assessment.tier.value,
+        assessment.decision,
+        assessment.mode,
+        [{"tier": one.tier, "code": one.code, "because": one.because} for one in assessment.reasons],
+        demand_document(assessment.demand),
+    )
+
+
+def _event(case: Case, assessment: Assessment, move: Move) -> LedgerEvent:
+    return LedgerEvent(
+        case.id,
+        "assessment.recorded",
+        {
+            "event": move.event,
+            "state": move.to,
+            "proposal": case.sealed.hash.hex(),
+            "tier": assessment.tier,
+            "decision": assessment.decision,
+            "mode": assessment.mode,
+            "reasons": [one.code for one in assessment.reasons],
+            "policy_version": assessment.policy_version,
+        },
+    )

@@ -1,0 +1,65 @@
+"""Step `execute` (and `execute_released`): carry released proposals out, each effect once."""
+
+from __future__ import annotations
+
+from ops.batch import Batch, Counts
+from ops.executing import Execution, conclude, execution, settle
+from ops.judging import read_cases
+from ops.parking import deadly, park, send_to_review
+from ops.rechecking import recheck
+from ops.refusing import refuse
+from ops.sending import Direction, Sender, Sending
+from policies.compensation import recovery
+from policies.states import State
+from resources.failpoints import FORWARD as FORWARD_POINTS
+from resources.failpoints import Failpoint, reach
+from resources.store.claim import Lease, release
+from resources.store.effects import Start
+from resources.store.effects import executions as load
+from resources.store.engine import transaction
+
+
+def _next(one: Execution) -> Sending | None:
+    action = one.next_action()
+    if action is None:
+        return None
+    kind = action.action_type
+    start = Start(one.id, action.ordinal, action.parameters_hash, recovery(kind, action.values))
+    return Sending(kind.name, action.action, start)
+
+
+FORWARD = Direction(_next, settle, refuse, FORWARD_POINTS)
+"""Carrying a released proposal out, in the order of its actions."""
+
+
+def execute(batch: Batch) -> Counts:
+    """Start and send the effects of executing requests; requests with an unknown effect are left to `reconcile`."""
+    counts = Counts()
+    with Sender(batch, FORWARD) as sender:
+        for lease in batch.claimed(State.EXECUTING):
+            counts += _execute_chunk(batch, lease, sender)
+    return counts
+
+
+def _execute_chunk(batch: Batch, lease: Lease, sender: Sender) -> Counts:
+    with transaction(batch.engine) as connection:
+        counts = park(connection, batch, lease.token, "execute", State.EXECUTING, deadly(lease))
+        rows = load(connection, lease)
+        cases, unreadable = read_cases(batch.workflow, rows)
+        # What an effect was begun for must not leave the open cases: it may have to be undone.
+        begun = {row.id for row in rows if row.effects}
+        counts += park(
+            connection, batch, lease.token, "execute", State.EXECUTING, [one for one in unreadable if one[0] in begun]
+        )
+        counts += send_to_review(connection, batch, State.EXECUTING, unreadable, lease.token)
+        going = [execution(row, case) for row, case in cases]
+        counts += conclude(connection, batch, lease, going)  # what was cancelled, or resolved by hand meanwhile
+    going, sent_back = recheck(
+        batch, lease, [one for one in going if one.event(cancelled=one.row.cancel_requested) is None]
+    )
+    counts += sent_back + sender.send(lease, going)
+    with transaction(batch.engine) as connection:
+        release(connection, lease, [request.id for request in lease.requests])
+        reach(Failpoint.RELEASING)
+    reach(Failpoint.RELEASED)
+    return counts

@@ -1,0 +1,137 @@
+"""Bounded tries: wait for the next one, or park the request where a person finds it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+import sqlalchemy as sa
+
+from ops.batch import Batch, Counts
+from policies.effects import EffectState
+from policies.retries import backoff
+from policies.states import Event, State, next_state
+from resources.store.claim import Lease
+from resources.store.dead_letters import open_dead_letters
+from resources.store.ledger import LedgerEvent, append
+from resources.store.moves import Move, Postponement, advance, postpone
+
+MAX_ATTEMPTS = 8
+"""Business attempts before a request is parked: with full jitter up to ten minutes they span about half an hour."""
+
+NO_MORE = MAX_ATTEMPTS
+"""Attempts of a request for which another try cannot help."""
+
+MAX_LONE_CRASHES = 3
+"""Workers that may die on one request, handled alone, before it is taken for the cause."""
+
+BACKOFF_BASE = timedelta(seconds=2)
+BACKOFF_CAP = timedelta(minutes=10)
+
+
+PAUSE_WAIT = timedelta(seconds=30)
+"""How soon held-back work is looked at again; lifting a pause costs at most this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A try that did not work: `attempt` says whether it counts, `after` the least seconds until the next."""
+
+    id: uuid.UUID
+    attempts: int
+    reason: str
+    after: float = 0.0
+    attempt: bool = True
+
+
+def deadly(lease: Lease, crashes: int = MAX_LONE_CRASHES) -> list[tuple[uuid.UUID, str]]:
+    """Requests on which so many workers died that had taken them alone, each with the reason to park it."""
+    return [
+        (request.id, f"{request.lone_crash_count} workers died on this request alone")
+        for request in lease.requests
+        if request.lone_crash_count >= crashes
+    ]
+
+
+def is_attempt(attempts: int, outcome: EffectState) -> bool:
+    """Whether a try that ended so uses up an attempt. An unknown one is never the last: it is looked up first."""
+    return outcome is EffectState.INTENDED or attempts + 1 < MAX_ATTEMPTS
+
+
+def delay_of(batch: Batch, failed: Failed) -> timedelta:
+    """How long a failed request waits: full jitter, on top of a provider's hint, which is a lower bound."""
+    jitter = backoff(failed.attempts + 1, base=BACKOFF_BASE, cap=BACKOFF_CAP, uniform=batch.uniform())
+    return jitter + timedelta(seconds=failed.after)
+
+
+def wait_or_give_up(
+    connection: sa.Connection, batch: Batch, lease: Lease, step: str, seen: State, failures: Sequence[Failed]
+) -> Counts:
+    """Postpone each failed request by full jitter, or park it once its attempts are used up."""
+    counts = Counts()
+    waits, spent = [], []
+    for failed in failures:
+        if failed.attempts >= NO_MORE:
+            spent.append((failed.id, failed.reason))
+            continue
+        if failed.attempt and failed.attempts + 1 == MAX_ATTEMPTS:
+            spent.append((failed.id, f"{failed.reason} (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"))
+            continue
+        waits.append(Postponement(failed.id, delay_of(batch, failed), failed.reason, failed.attempt))
+    counts["postponed"] += len(postpone(connection, waits, lease.token))
+    return counts + park(connection, batch, lease.token, step, seen, spent)
+
+
+def park(
+    connection: sa.Connection,
+    batch: Batch,
+    token: uuid.UUID | None,
+    step: str,
+    seen: State,
+    failures: Sequence[tuple[uuid.UUID, str]],
+) -> Counts:
+    """Park requests for a person, each with an open dead letter and its ledger event; an undo that failed says so."""
+    if not failures:
+        return Counts()
+    event = Event.UNDO_FAILED if seen is State.COMPENSATING else Event.GAVE_UP
+    state = next_state(seen, event)
+    moves = [Move(request_id, seen, event, reason) for request_id, reason in failures]
+    moved = advance(connection, moves, token)
+    parked = [(request_id, reason) for request_id, reason in failures if request_id in moved]
+    open_dead_letters(connection, step, parked)
+    append(
+        connection,
+        [
+            LedgerEvent(request_id, "request.parked", {"event": event, "step": step, "reason": reason, "state": state})
+            for request_id, reason in parked
+        ],
+        batch.actor,
+    )
+    return Counts({state.value: len(parked)})
+
+
+def send_to_review(
+    connection: sa.Connection,
+    batch: Batch,
+    seen: State,
+    unclear: Sequence[tuple[uuid.UUID, str]],
+    token: uuid.UUID | None = None,
+) -> Counts:
+    """Park requests that only a person can go on with."""
+    moved = advance(connection, [Move(one, seen, Event.REVIEW_NEEDED, reason) for one, reason in unclear], token)
+    append(
+        connection,
+        [
+            LedgerEvent(
+                one,
+                "request.review_needed",
+                {"event": Event.REVIEW_NEEDED, "state": State.NEEDS_REVIEW, "reason": reason},
+            )
+            for one, reason in unclear
+            if one in moved
+        ],
+        batch.actor,
+    )
+    return Counts({"needs_review": len(moved)})

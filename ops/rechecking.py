@@ -1,0 +1,98 @@
+"""Before an effect: is everything that released the proposal still so? Policy and preconditions are evaluated again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from ops.batch import RECORDS_UNAVAILABLE, Batch, Counts
+from ops.executing import Execution
+from ops.facts import gather
+from ops.judging import judge, stored_demand
+from ops.keeping import LeaseKeeper
+from ops.parallel import in_a_thread
+from ops.parking import PAUSE_WAIT, park
+from policies.approval import still_satisfied
+from policies.risk import Assessment, assess
+from policies.states import Event, State
+from policies.validation import Validation
+from resources.failpoints import Failpoint, reach
+from resources.look_ups import behind, resolve
+from resources.store.claim import Lease
+from resources.store.effects import mark_rechecked
+from resources.store.engine import transaction
+from resources.store.ledger import LedgerEvent, append
+from resources.store.moves import Move, Postponement, advance, postpone
+from resources.store.stages import release_claims
+
+
+def recheck(batch: Batch, lease: Lease, executions: Sequence[Execution]) -> tuple[list[Execution], Counts]:
+    """The executions that may go on, and what became of the others.
+
+    A judgement of less than 20 seconds ago is taken as it is (`start_effects` takes one of 30). Same or weaker demand
+    than what released the proposal: go. Otherwise a new round, or, once an effect was begun, a person: never executed.
+    """
+    due = [one for one in executions if not one.row.rechecked]
+    if not due:
+        return list(executions), Counts()
+    needed = {key for one in due for key in behind(one.case.sealed)}
+    try:
+        records = in_a_thread(lambda: resolve(batch.workflow, needed), LeaseKeeper(batch, lease).keep)
+    except Exception as error:  # noqa: BLE001  # a trusted service is down: what cannot be rechecked is not executed now
+        why = f"a record look-up failed: {type(error).__name__}"
+        with transaction(batch.engine) as connection:
+            postpone(connection, [Postponement(one.id, PAUSE_WAIT, why, attempt=False) for one in due], lease.token)
+        return [one for one in executions if one.row.rechecked], Counts({RECORDS_UNAVAILABLE: len(due)})
+    stale: list[tuple[Execution, str]] = []
+    with transaction(batch.engine) as connection:
+        facts = gather(connection, batch, [one.case for one in due], take=False)
+        for one in due:
+            roles = [] if one.row.disabled else one.row.roles
+            validation = judge(batch.workflow, batch.policy, one.case, roles, records)
+            now = assess(one.case.sealed, validation, facts[one.id], batch.policy, batch.workflow.rules)
+            if not still_satisfied(stored_demand(one.row.demand), now):
+                stale.append((one, _why(validation, now)))
+        left = {one.id for one, _ in stale}
+        rechecked = mark_rechecked(connection, lease.token, [one.id for one in due if one.id not in left])
+        changed = [one for one in due if one.id in rechecked and one.row.policy_version != batch.policy.version]
+        append(connection, [_covered(one, batch.policy.version) for one in changed], batch.actor)
+        counts = _send_back(connection, batch, lease, stale)
+        reach(Failpoint.RECORDING_RECHECK)
+    reach(Failpoint.RECHECK_RECORDED)
+    return [one for one in executions if one.id not in left], counts
+
+
+def _covered(one: Execution, version: str) -> LedgerEvent:
+    """What released the proposal also satisfies a policy that changed since."""
+    return LedgerEvent(
+        one.id,
+        "approval.still_satisfied",
+        {"proposal": one.case.sealed.hash.hex(), "approved_under": one.row.policy_version, "policy_version": version},
+    )
+
+
+def _why(validation: Validation, now: Assessment) -> str:
+    if validation.verdict == "refused":
+        return "no longer valid: " + "; ".join(finding.message for finding in validation.findings)
+    because = "; ".join(reason.because for reason in now.reasons)
+    return f"policy {now.policy_version} now says {now.decision} ({now.tier}): {because}"
+
+
+def _send_back(connection: sa.Connection, batch: Batch, lease: Lease, stale: Sequence[tuple[Execution, str]]) -> Counts:
+    begun = [(one.id, f"stale after an effect was begun: {why}") for one, why in stale if one.begun]
+    moves = [
+        Move(one.id, State.EXECUTING, Event.APPROVAL_STALE, why, new_round=True) for one, why in stale if not one.begun
+    ]
+    moved = advance(connection, moves, lease.token)
+    release_claims(connection, list(moved))  # the new round takes them again if it may
+    append(
+        connection,
+        [
+            LedgerEvent(move.id, "approval.stale", {"event": move.event, "state": move.to, "reason": move.reason})
+            for move in moves
+            if move.id in moved
+        ],
+        batch.actor,
+    )
+    return Counts({"stale": len(moved)}) + park(connection, batch, lease.token, "execute", State.EXECUTING, begun)

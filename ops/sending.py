@@ -1,0 +1,186 @@
+"""Start effects, send them while the start is good, and record each group of outcomes as it arrives."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Self
+
+import sqlalchemy as sa
+
+from ops.batch import CHUNK, Batch, Counts
+from ops.executing import Execution
+from ops.keeping import LeaseKeeper
+from ops.parallel import in_threads
+from policies.actions import Action
+from policies.effects import EffectState
+from policies.errors import NotExecuted
+from policies.outcomes import Done, Refused
+from policies.refusals import Refusal
+from resources.adapters.base import Adapter, opened
+from resources.adapters.outcome import Unknown, call
+from resources.failpoints import SendingPoints, reach
+from resources.store.claim import Lease
+from resources.store.effects import Outcome, Start, Started, start_effects
+from resources.store.engine import transaction
+
+START_WINDOW = 5.0
+"""Seconds for which a start is good: what was not sent by then is started anew, with authority counted anew."""
+
+FIRST_GROUP = 32
+"""Effects started together before the provider's pace is known."""
+
+OUTCOME_WAIT = 0.25
+"""Seconds an outcome waits for company before it is recorded: what a crash would leave to be looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """One effect to start and send."""
+
+    action_type: str
+    action: Action
+    start: Start
+
+
+@dataclass(frozen=True, slots=True)
+class Direction:
+    """Forward or back: what a request sends next, what follows from outcomes, and from refusals to start."""
+
+    next: Callable[[Execution], Sending | None]
+    settle: Callable[[sa.Connection, Batch, Lease, Sequence[Execution], Sequence[Outcome]], Counts]
+    refuse: Callable[[sa.Connection, Batch, Lease, Sequence[tuple[Execution, Refusal, timedelta]]], Counts]
+    points: SendingPoints
+
+
+class Sender:
+    """Sends effects for one step: adapters opened once, group sizes learnt from the provider's pace."""
+
+    def __init__(self, batch: Batch, direction: Direction) -> None:
+        self._batch = batch
+        self._direction = direction
+        self._stack = ExitStack()
+        self._adapters: dict[str, Adapter] = {}
+        self._group_sizes: dict[str, int] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def adapter(self, action_type: str) -> Adapter:
+        """The opened adapter of an action type: given its own secret and no other, only now and only here."""
+        if action_type not in self._adapters:
+            live = opened(self._batch.workflow.adapter_for(action_type))
+            self._stack.callback(live.close)
+            self._adapters[action_type] = live
+        return self._adapters[action_type]
+
+    def send(self, lease: Lease, executions: Sequence[Execution]) -> Counts:
+        """Carry each request's effects as far as they go now, one effect of each request after the other."""
+        counts = Counts()
+        going = list(executions)
+        while going and self._batch.time_left():
+            by_type: dict[str, list[tuple[Execution, Sending]]] = {}
+            for one in going:
+                sending = self._direction.next(one)
+                if sending is not None:
+                    by_type.setdefault(sending.action_type, []).append((one, sending))
+            # A request goes on to its next effect only if this one was done just now.
+            going = []
+            for action_type, ready in by_type.items():
+                for group in self._groups(action_type, ready):
+                    moved, done = self._send_group(lease, action_type, group)
+                    counts += moved
+                    going += [one for one, _ in group if one.id in done]
+        return counts
+
+    def _groups(
+        self, action_type: str, ready: Sequence[tuple[Execution, Sending]]
+    ) -> Iterator[Sequence[tuple[Execution, Sending]]]:
+        at = 0
+        semantics = self.adapter(action_type).semantics
+        # Of what a dead worker had started at a blind provider nobody can say what was sent: one call a thread.
+        most = min(semantics.max_in_flight or CHUNK, semantics.concurrency if semantics.blind else CHUNK)
+        while at < len(ready):
+            size = min(self._group_sizes.get(action_type, FIRST_GROUP), most)
+            yield ready[at : at + size]
+            at += size
+
+    def _send_group(
+        self, lease: Lease, action_type: str, group: Sequence[tuple[Execution, Sending]]
+    ) -> tuple[Counts, set[uuid.UUID]]:
+        """Start and send one group; returns what was counted, and whose effect is done."""
+        adapter, points = self.adapter(action_type), self._direction.points
+        provider = self._batch.workflow.catalogue.entries[action_type].adapter
+        timeout = adapter.semantics.timeout.total_seconds()
+        keeper = LeaseKeeper(self._batch, lease, timeout)
+        keeper.keep()
+        executions = [one for one, _ in group]
+        by_id = {one.id: (one, sending) for one, sending in group}
+        started_at = time.monotonic()
+        with transaction(self._batch.engine) as connection:
+            answers = start_effects(connection, lease.token, provider, [sending.start for _, sending in group])
+            refused = [
+                (by_id[answer.request_id][0], Refusal(answer.refusal), timedelta(seconds=answer.wait_seconds))
+                for answer in answers
+                if answer.refusal is not None
+            ]
+            counts = self._direction.refuse(connection, self._batch, lease, refused)
+            reach(points.starting)
+        reach(points.started)
+        going = [answer for answer in answers if answer.refusal is None]
+
+        def send_one(answer: Started) -> Outcome:
+            if time.monotonic() - started_at > START_WINDOW or not keeper.holds(answer.request_id, timeout):
+                return Outcome(answer.request_id, answer.ordinal, answer.key, EffectState.INTENDED)
+            reach(points.calling)
+            told = call(adapter, by_id[answer.request_id][1].action, answer.key)
+            reach(points.answered)
+            return _outcome(answer, told)
+
+        done: set[uuid.UUID] = set()
+        arrived: list[Outcome] = []
+        sent, recorded_at = 0, time.monotonic()
+        for _, outcome in in_threads(send_one, going, adapter.semantics.concurrency, keeper.keep):
+            arrived.append(outcome)
+            sent += outcome.state is not EffectState.INTENDED or outcome.error is not None
+            if outcome.state is EffectState.DONE:
+                done.add(outcome.request_id)
+            if time.monotonic() - recorded_at >= OUTCOME_WAIT:
+                counts += self._record(lease, executions, arrived)
+                arrived, recorded_at = [], time.monotonic()
+        counts += self._record(lease, executions, arrived)
+        self._learn_pace(action_type, sent, time.monotonic() - started_at)
+        return counts, done
+
+    def _record(self, lease: Lease, executions: Sequence[Execution], outcomes: Sequence[Outcome]) -> Counts:
+        if not outcomes:
+            return Counts()
+        with transaction(self._batch.engine) as connection:
+            counts = self._direction.settle(connection, self._batch, lease, executions, outcomes)
+        reach(self._direction.points.recorded)
+        return counts
+
+    def _learn_pace(self, action_type: str, sent: int, seconds: float) -> None:
+        """The next group is as large as the provider takes in a third of the start window."""
+        if sent:
+            fits = int(sent * START_WINDOW / 3 / max(seconds, 1e-3))
+            last = self._group_sizes.get(action_type, FIRST_GROUP)
+            self._group_sizes[action_type] = max(1, min(fits, last * 4, CHUNK))
+
+
+def _outcome(started: Started, answer: Done | Refused | NotExecuted | Unknown) -> Outcome:
+    base = (started.request_id, started.ordinal, started.key)
+    if isinstance(answer, Done):
+        return Outcome(*base, EffectState.DONE, answer.reference, answer.result)
+    if isinstance(answer, Refused):
+        return Outcome(*base, EffectState.REFUSED, error=f"{answer.code}: {answer.reason}")
+    if isinstance(answer, NotExecuted):
+        return Outcome(*base, EffectState.INTENDED, error=str(answer), retry_after=answer.retry_after)
+    return Outcome(*base, EffectState.UNKNOWN, error=answer.reason)

@@ -1,0 +1,114 @@
+"""Step `validate`: judge each new proposal by evidence, permission, limits and the records it rests on."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import sqlalchemy as sa
+
+from ops.batch import CHUNK, RECORDS_UNAVAILABLE, Batch, Counts
+from ops.judging import Case, judge, last_id, read_cases
+from ops.later_rounds import end, with_what_stands
+from ops.parallel import in_a_thread
+from ops.parking import park, send_to_review
+from policies.states import Event, State
+from policies.validation import Validation
+from resources.failpoints import Failpoint, reach
+from resources.look_ups import behind, resolve
+from resources.store.engine import transaction
+from resources.store.isolation import write_in_halves
+from resources.store.ledger import LedgerEvent, append
+from resources.store.moves import Move
+from resources.store.stages import FindingsRow, due_validation, insert_findings
+
+Judged = tuple[Case, Validation]
+
+
+def validate(batch: Batch) -> Counts:
+    """Write findings for proposals of this round; what is refused ends here, what only a person can tell is parked."""
+    counts = Counts()
+
+    def page(after: uuid.UUID) -> uuid.UUID | None:
+        with transaction(batch.engine) as connection:
+            rows = due_validation(
+                connection,
+                workflow=batch.workflow.name,
+                batch=batch.key,
+                opened_at=batch.opened_at,
+                after=after,
+                limit=CHUNK,
+            )
+        if not rows:
+            return None
+        cases, unreadable = read_cases(batch.workflow, rows)
+        needed = {one for _, case in cases for one in behind(case.sealed)}
+        # Look-ups may take long, so no transaction is open meanwhile: each write below asks again whether the request
+        # still stands as it was read.
+        try:
+            records = in_a_thread(lambda: resolve(batch.workflow, needed), batch.beat)
+        except Exception:  # noqa: BLE001  # a trusted service is down: the proposals wait, and a later run judges them
+            counts[RECORDS_UNAVAILABLE] += len(cases)
+            return last_id(rows)
+        judged = [
+            (case, judge(batch.workflow, batch.policy, case, [] if row.disabled else row.roles, records))
+            for row, case in cases
+        ]
+        with transaction(batch.engine) as connection:
+            counts.update(_write(connection, batch, judged))
+            counts.update(send_to_review(connection, batch, State.PROPOSAL_READY, unreadable))
+            reach(Failpoint.RECORDING_FINDINGS)
+        reach(Failpoint.FINDINGS_RECORDED)
+        return last_id(rows)
+
+    batch.pages(page)
+    return counts
+
+
+def _write(connection: sa.Connection, batch: Batch, judged: Sequence[Judged]) -> Counts:
+    counts = Counts()
+
+    def write(part: Sequence[Judged]) -> None:
+        written = insert_findings(connection, [_row(case, validation) for case, validation in part])
+        kept = [(case, validation) for case, validation in part if case.id in written]
+        refusals = [(_refusal(case, found), case.round) for case, found in kept if found.verdict == "refused"]
+        moves = with_what_stands(connection, refusals)
+        end(connection, "validate", moves)
+        ends = {move.id: move for move in moves}
+        append(connection, [_event(case, validation, ends.get(case.id)) for case, validation in kept], batch.actor)
+        counts.update(validation.verdict for _, validation in kept)
+
+    refused = write_in_halves(connection, judged, write)
+    return counts + park(
+        connection, batch, None, "validate", State.PROPOSAL_READY, [(case.id, why) for (case, _), why in refused]
+    )
+
+
+def _refusal(case: Case, validation: Validation) -> Move:
+    first = next(finding for finding in validation.findings if finding.severity == "refuse")
+    return Move(case.id, State.PROPOSAL_READY, Event.VALIDATION_REFUSED, f"{first.code}: {first.message}")
+
+
+def _row(case: Case, validation: Validation) -> FindingsRow:
+    return FindingsRow(
+        case.id,
+        case.revision,
+        case.round,
+        validation.verdict,
+        [asdict(finding) for finding in validation.findings],
+        validation.weakest_trust.value,
+        sorted(validation.parties),
+    )
+
+
+def _event(case: Case, validation: Validation, move: Move | None) -> LedgerEvent:
+    payload = {
+        "proposal": case.sealed.hash.hex(),
+        "verdict": validation.verdict,
+        "findings": [finding.code for finding in validation.findings],
+        "weakest_trust": validation.weakest_trust,
+    }
+    if move is not None:
+        payload |= {"event": move.event, "state": move.to}
+    return LedgerEvent(case.id, "validation.recorded", payload)

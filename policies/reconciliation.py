@@ -1,0 +1,51 @@
+"""What an unsuccessful look-up of an unknown effect means: wait, send again under the same key, ask a person."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+
+from policies.actions import OnUnknown
+from policies.outcomes import Semantics
+
+
+class Verdict(StrEnum):
+    """What to do about an effect whose provider does not show it."""
+
+    WAIT = "wait"  # it may still appear
+    SEND_AGAIN = "send_again"  # absent, and the provider would recognise the key if we were wrong
+    ASK_A_PERSON = "ask_a_person"  # a second call could be a second effect
+    ASSUME_DONE = "assume_done"  # likewise, but a notification that may be lost is not worth a person's time
+
+
+@dataclass(frozen=True, slots=True)
+class Absence:
+    """The verdict, and for `wait` how long."""
+
+    verdict: Verdict
+    wait: timedelta = timedelta(0)
+
+
+def after_absence(
+    semantics: Semantics, *, since_first: timedelta, since_last: timedelta, on_unknown: OnUnknown = "ask"
+) -> Absence:
+    """Judge an effect that was not found (or cannot be looked up).
+
+    Args:
+        since_first: time since it was first sent; a provider's memory for keys is counted from there.
+        since_last: time since it was last started. The lease it was started under is over, so no worker sends it any
+            more; a call may be under way for as long as its time-out, and its effect may show only later.
+        on_unknown: what the action type says about an effect that nobody can find out about.
+
+    Absence counts only after time-out and visibility delay, and a second call is right only where the provider honours
+    the key for longer than has passed, or shares the transaction.
+    """
+    settled = semantics.timeout + (semantics.visible_after if semantics.lookup else timedelta(0))
+    if since_last < settled:
+        return Absence(Verdict.WAIT, settled - since_last)
+    if semantics.shares_transaction:
+        return Absence(Verdict.SEND_AGAIN)
+    if semantics.honours_key is not None and since_first + semantics.timeout < semantics.honours_key:
+        return Absence(Verdict.SEND_AGAIN)
+    return Absence(Verdict.ASSUME_DONE if on_unknown == "assume_done" else Verdict.ASK_A_PERSON)

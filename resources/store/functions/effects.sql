@@ -1,0 +1,200 @@
+-- Effects. start_effects is the only way to in_flight and record_outcomes the only way out of it.
+
+-- Start what may start and say, for each that may not, why. Authority is recounted here, after every lock is held.
+create or replace function start_effects(
+    p_token uuid, p_provider text, p_requests uuid[], p_ordinals integer[], p_kinds text[], p_parameters_hashes bytea[], p_recoveries json[])
+    returns table (started_request uuid, started_ordinal integer, key text, refusal text, wait_seconds double precision)
+    language plpgsql security definer set search_path = failsafe, pg_temp
+as $$
+declare
+    instant timestamptz;
+    gate    provider_gate;
+begin
+    -- Lock order for everyone: requests by id, approvals, effects, principals, loans of roles, pauses, provider, audit heads.
+    perform from requests r where r.id = any (p_requests) order by r.id for update;
+    perform from approval_resolutions s where s.approval_id in (select r.approval_id from requests r where r.id = any (p_requests))
+        order by s.approval_id for update;
+    -- Request by request: for a long list the planner may read all effects there are.
+    perform from (select distinct q.id from unnest(p_requests) q (id) order by q.id) w
+        cross join lateral (select from effects e where e.request_id = w.id order by e.idempotency_key for update) locked;
+    perform from principals p where p.id in (
+        select r.initiator from requests r where r.id = any (p_requests)
+        union
+        select unnest(array[v.voter, v.in_place_of]) from approval_votes v
+        where v.approval_id in (select r.approval_id from requests r where r.id = any (p_requests))
+    ) order by p.id for share;
+    perform from role_grants g where g.grantee in (
+        select v.voter from approval_votes v
+        where v.in_place_of is not null and v.approval_id in (select r.approval_id from requests r where r.id = any (p_requests))
+    ) order by g.id for share;
+    perform pg_advisory_xact_lock_shared(hashtext('failsafe.pauses'));
+    gate := look_at_gate(p_provider);
+    instant := clock_timestamp(); -- after locking: now() is when the transaction began
+
+    return query
+    with found as materialized (
+    select w.request_id, w.ordinal, w.kind, w.parameters_hash, w.recovery,
+        r.workflow || ':' || r.id || ':' || a.action_id || ':' || i.intent
+            || case w.kind when 'compensation' then ':undo' else '' end as idempotency_key,
+        a.action_id, case w.kind when 'compensation' then d.recovery ->> 'undo' else a.type end as action_type, p_provider as provider,
+        e.state is not null as repeated,
+        i.intent, r.revision, r.round, p.hash as proposal_hash, r.approval_id,
+        case
+            when r.id is null then 'no_such_request'
+            when r.lease_token is distinct from p_token or r.lease_until <= instant then 'lease_lost'
+            when w.kind = 'forward' and r.state <> 'executing' then 'not_executing'
+            when w.kind = 'compensation' and r.state <> 'compensating' then 'not_compensating'
+            when w.kind = 'compensation' and (d.state is distinct from 'done' or d.recovery ->> 'undo' is null) then 'nothing_to_undo'
+            when w.kind = 'compensation' and exists (
+                select from effects later where later.request_id = r.id and later.kind = 'forward' and later.ordinal > w.ordinal
+                    and later.state = 'done' and later.recovery ->> 'undo' is not null and not exists (
+                        select from effects u where u.request_id = r.id and u.kind = 'compensation' and u.ordinal = later.ordinal
+                            and u.state = 'done'))
+                then 'later_action_open'
+            when w.kind = 'forward' and r.cancel_requested_at is not null and not exists (
+                select from effects pivot where pivot.request_id = r.id and pivot.kind = 'forward' and pivot.state = 'done'
+                    and pivot.recovery ->> 'undo' is null) then 'cancel_requested'
+            when sha256(convert_to('failsafe/proposal/v1', 'UTF8') || '\x00'::bytea || p.canonical) <> p.hash
+                then 'hash_mismatch'
+            when a.action_id is null or w.ordinal < 1 then 'no_such_action' -- a negative index counts from the end
+            when w.kind = 'forward' and a.adapter is distinct from p_provider then 'wrong_provider'
+            when w.kind = 'forward' and sha256(convert_to('failsafe/parameters/v1', 'UTF8') || '\x00'::bytea
+                || convert_to(a.parameters::text, 'UTF8')) is distinct from w.parameters_hash
+                then 'parameters_changed'
+            when e.state is not null and e.state <> 'intended' then 'effect_' || e.state
+            when w.kind = 'forward' and exists (
+                select from generate_series(1, w.ordinal - 1) earlier where not exists (
+                    select from effects d where d.request_id = r.id and d.ordinal = earlier and d.kind = 'forward' and d.state = 'done'))
+                then 'earlier_action_open'
+            when exists (select from pauses z where pause_holds(z.scope, z.name, r.workflow,
+                array[a.type, d.recovery ->> 'undo'], p_provider)) then 'paused'
+            when w.kind = 'compensation' then null -- planned before execution; needs no new authority
+            when (select who.disabled_at is not null from principals who where who.id = r.initiator) then 'initiator_disabled'
+            when r.rechecked_until is null or r.rechecked_until <= instant then 'not_rechecked'
+            when j.mode is distinct from 'live' then 'not_live'
+            when j.decision = 'auto' and p.edited_by is null then null -- what somebody edited, somebody else approves
+            when j.decision is distinct from 'review' then 'decision_refuses'
+            when q.id is null or q.revision <> r.revision or q.round <> r.round or q.proposal_hash <> p.hash
+                then 'no_approval'
+            when s.outcome is distinct from 'released' then 'not_released'
+            when s.consumed_at is null and q.expires_at <= instant then 'approval_expired'
+            when exists (select from approval_votes v where v.approval_id = q.id and v.vote = 'deny') then 'denied'
+            when cardinality(approving(q)) < q.quorum then 'too_few_votes'
+        end as authority
+    from unnest(p_requests, p_ordinals, p_kinds, p_parameters_hashes, p_recoveries)
+        as w (request_id, ordinal, kind, parameters_hash, recovery)
+    left join requests r on r.id = w.request_id
+    left join proposals p on p.request_id = r.id and p.revision = r.revision and p.kind = 'proposal'
+    left join lateral (
+        select x.* from json_to_record(convert_from(p.canonical, 'UTF8')::json #> array['actions', (w.ordinal - 1)::text])
+            as x (action_id text, type text, adapter text, parameters json) offset 0 -- read once a row
+    ) a on true
+    left join lateral (
+        -- What an earlier round found refused or fenced is intended anew, under a new key; anything else keeps its intent
+        -- and so its key. A compensation has the intent of what it undoes.
+        select coalesce(max(f.intent + case when w.kind = 'forward' and f.round < r.round and f.state in ('refused', 'fenced')
+            then 1 else 0 end), 1) as intent
+        from effects f where f.request_id = r.id and f.ordinal = w.ordinal and f.kind = 'forward'
+    ) i on true
+    -- Behind OFFSET 0 each row looks its effects up by key; joined freely, the planner may match every row with all effects.
+    left join lateral (
+        select x.state from effects x
+        where x.request_id = r.id and x.ordinal = w.ordinal and x.kind = w.kind and x.intent = i.intent offset 0
+    ) e on true
+    left join lateral (
+        select x.state, x.recovery from effects x
+        where w.kind = 'compensation' and x.request_id = r.id and x.ordinal = w.ordinal and x.kind = 'forward'
+          and x.intent = i.intent offset 0
+    ) d on true
+    left join assessments j on j.request_id = r.id and j.revision = r.revision and j.round = r.round
+    left join approval_requests q on q.id = r.approval_id
+    left join approval_resolutions s on s.approval_id = q.id
+    ), judged as materialized (
+        -- What has authority still needs a permit: first come, first served, by request.
+        select f.*, case
+                when f.authority is not null then f.authority
+                when gate.allowed < row_number() over (partition by f.authority is null order by f.request_id) then gate.because
+                when f.repeated and gate.retries < row_number() over (
+                    partition by f.authority is null, f.repeated order by f.request_id) then 'retry_budget'
+            end as refusal
+        from found f
+    ), permitted as materialized (
+        select take_permits(p_provider, count(*), count(*) filter (where t.repeated), gate.probing)
+        from judged t where t.refusal is null having count(*) > 0
+    ), started as (
+        insert into effects (idempotency_key, request_id, revision, action_id, action_type, ordinal, intent, round, kind, provider,
+            proposal_hash, parameters_hash, recovery, state, lease_token, first_sent_at, started_at)
+        select t.idempotency_key, t.request_id, t.revision, t.action_id, t.action_type, t.ordinal, t.intent, t.round, t.kind, t.provider,
+            t.proposal_hash, t.parameters_hash, t.recovery, 'in_flight', p_token, instant, instant
+        from judged t where t.refusal is null
+        on conflict (idempotency_key) do update -- started by the authority of this round, whatever an earlier one had
+            set state = 'in_flight', lease_token = p_token, started_at = instant, attempts = effects.attempts + 1,
+                outcome_at = null, error = null, revision = excluded.revision, round = excluded.round,
+                proposal_hash = excluded.proposal_hash, parameters_hash = excluded.parameters_hash, recovery = excluded.recovery
+            where effects.state = 'intended'
+    ), consumed as (
+        update approval_resolutions s set consumed_at = instant
+        from judged t where t.refusal is null and t.kind = 'forward' and s.approval_id = t.approval_id and s.consumed_at is null
+    ), events as (
+        select array_agg('request:' || t.request_id order by t.idempotency_key) as streams,
+            array_agg('effect.started'::text) as types, array_agg(duty()) as actors,
+            array_agg(json_bytes(json_build_object('key', t.idempotency_key, 'action', t.action_type, 'provider', t.provider,
+                'proposal', encode(t.proposal_hash, 'hex'), 'parameters', encode(t.parameters_hash, 'hex'),
+                'approval', t.approval_id, 'recovery', t.recovery)) order by t.idempotency_key) as payloads
+        from judged t where t.refusal is null
+    ), audited as materialized (
+        select count(*) from events v, write_audit(v.streams, v.types, v.actors, v.payloads) where v.streams is not null
+    )
+    select t.request_id, t.ordinal, t.idempotency_key, t.refusal,
+        case when t.refusal = gate.because then gate.wait_seconds else 0 end
+    from judged t, audited left join permitted on true;
+end
+$$;
+
+-- Outcomes of effects this lease holds: effect, outbox event and audit event together. Rows of a lost lease change nothing.
+create or replace function record_outcomes(
+    p_token uuid, p_keys text[], p_states text[], p_references text[], p_results json[], p_errors text[])
+    returns table (recorded_key text)
+    language plpgsql security definer set search_path = failsafe, pg_temp
+as $$
+declare
+    instant timestamptz;
+    recorded text[];
+begin
+    perform from requests r where r.id in (select e.request_id from effects e where e.idempotency_key = any (p_keys))
+        order by r.id for update;
+    instant := clock_timestamp();
+    with settled as (
+        update effects e set state = o.state, provider_reference = o.reference, result = o.result, error = o.error,
+            outcome_at = instant
+        from unnest(p_keys, p_states, p_references, p_results, p_errors) as o (key, state, reference, result, error)
+        join effects was on was.idempotency_key = o.key
+        join requests r on r.id = was.request_id
+        where e.idempotency_key = o.key and r.lease_token = p_token
+          and (e.state = 'unknown' or (e.state = 'in_flight' and e.lease_token = p_token))
+        returning e.*
+    ), audited as (
+        select * from write_audit(
+            (select array_agg('request:' || s.request_id order by s.idempotency_key) from settled s),
+            (select array_agg('effect.' || s.state order by s.idempotency_key) from settled s),
+            (select array_agg('provider:' || s.provider order by s.idempotency_key) from settled s),
+            (select array_agg(json_bytes(json_build_object('key', s.idempotency_key, 'reference', s.provider_reference,
+                'result', s.result, 'error', s.error, 'attempts', s.attempts)) order by s.idempotency_key) from settled s))
+        where exists (select from settled)
+    ), numbered as (
+        select s.*, row_number() over (order by s.idempotency_key) as ord from settled s
+    ), published as (
+        insert into outbox (aggregatetype, aggregateid, type, payload, aggregate_seq)
+        select 'request', n.request_id, 'effect.' || n.state, json_build_object('key', n.idempotency_key,
+            'action', n.action_type, 'reference', n.provider_reference)::jsonb, a.event_seq
+        from numbered n join audited a on a.ordinal = n.ord
+        where n.state in ('done', 'refused')
+    ), told as materialized (
+        select note_answers(s.provider, count(*) filter (where s.state in ('done', 'refused')),
+            count(*) filter (where s.state = 'unknown' or s.state = 'intended' and s.error is not null))
+        from settled s group by s.provider order by s.provider
+    ), heard as (select count(*) from told)
+    select array_agg(s.idempotency_key) into recorded from settled s, heard;
+    return query select unnest(recorded);
+end
+$$;

@@ -1,0 +1,18 @@
+-- Validated proposals of this round that nobody assessed yet, locked: claims and assessment are written in one transaction.
+-- OFFSET 0 keeps each look-up a look-up: joined freely, the planner may read the whole batch for every page of it.
+select r.id, r.workflow_version, r.revision, r.round, r.payload, p.canonical, p.edited, f.verdict, f.items, f.weakest_trust, f.parties
+from requests r
+cross join lateral (
+    select x.canonical, x.edited_by is not null as edited from proposals x where x.request_id = r.id and x.revision = r.revision offset 0
+) p
+cross join lateral (
+    select x.verdict, x.items, x.weakest_trust, x.parties from findings x
+    where x.request_id = r.id and x.revision = r.revision and x.round = r.round offset 0
+) f
+where r.workflow = :workflow and r.batch_key = :batch and r.state = 'proposal_ready' and r.id > :after
+  and r.lease_token is null and r.next_eligible_at <= :opened_at
+  and not exists (
+    select from assessments a where a.request_id = r.id and a.revision = r.revision and a.round = r.round offset 0)
+order by r.id
+limit :limit
+for update of r skip locked

@@ -1,0 +1,4 @@
+-- The policy in force and the preconditions still agree; start_effects takes this for 30 seconds.
+update requests set rechecked_until = clock_timestamp() + interval '30 seconds'
+where id = any (cast(:ids as uuid[])) and lease_token = :token
+returning id

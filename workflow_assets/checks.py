@@ -1,0 +1,68 @@
+"""The asset checks of a workflow: each has a result for every batch, so that a good day does not hide a bad one."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import dagster as dg
+
+from policies.asset_names import (
+    AUDIT_LEDGER,
+    CHAIN_INTACT,
+    EVALUATION_METRICS,
+    NO_DUPLICATE_EFFECTS,
+    NO_EFFECT_WITHOUT_AUTHORITY,
+    NO_OPEN_CASES,
+    REQUEST_BATCH,
+)
+from resources.database_url import database_url
+from resources.store.reading import reading
+from resources.store.reports import open_cases
+from resources.workflow import Workflow
+from workflow_assets.partitions import batch_partitions
+
+_REPORTED = (
+    (AUDIT_LEDGER, CHAIN_INTACT, "Every event of every request is as it was written; none is missing."),
+    (EVALUATION_METRICS, NO_DUPLICATE_EFFECTS, "No effect happened twice without having been undone in between."),
+    (EVALUATION_METRICS, NO_EFFECT_WITHOUT_AUTHORITY, "Every effect had an automatic decision or enough votes."),
+)
+
+
+def report_checks(workflow: Workflow) -> list[dg.AssetCheckSpec]:
+    """The checks that are evaluated where the assets of a settled batch are made."""
+    with _preview_allowed():
+        return [
+            dg.AssetCheckSpec(
+                check,
+                asset=dg.AssetKey([workflow.name, asset]),
+                description=description,
+                partitions_def=batch_partitions(workflow.batches),
+            )
+            for asset, check, description in _REPORTED
+        ]
+
+
+def no_open_cases(workflow: Workflow) -> dg.AssetChecksDefinition:
+    """The check that alerts belong on: evaluated at the end of every run on a batch, and whenever somebody asks."""
+    with _preview_allowed():
+
+        @dg.asset_check(
+            asset=dg.AssetKey([workflow.name, REQUEST_BATCH]),
+            name=NO_OPEN_CASES,
+            description="The batch holds no dead letter that nobody has redriven, resolved or discarded.",
+            partitions_def=batch_partitions(workflow.batches),
+        )
+        def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
+            with reading(database_url(), seconds=60) as connection:
+                count = open_cases(connection, workflow.name, context.op_execution_context.partition_key)
+            return dg.AssetCheckResult(passed=count == 0, metadata={"open_dead_letters": count})
+
+    return check
+
+
+@contextmanager
+def _preview_allowed() -> Iterator[None]:
+    """Partitioned checks work in Dagster 1.13; it warns that their interface may change, which no user can act on."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", dg.PreviewWarning)
+        yield
