@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import threading
 
 from tests.console.test_review import document
@@ -101,6 +102,7 @@ def test_what_went_stale_takes_no_vote(
     for garbage in ("", "zz", "00"):
         assert visitor.vote(asked, "approve", proposal_hash=garbage).status_code in {409, 422}
     expired = superuser.asked(clerk, "order-3", seconds=0.01)
+    time.sleep(0.05)
     assert visitor.vote(expired, "approve").status_code == 409
     superuser.run("update requests set round = 2, approval_id = null where id = :id", id=asked.id)
     stale = visitor.vote(asked, "approve")
