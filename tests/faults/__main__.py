@@ -25,8 +25,8 @@ from tests.faults.world import Place
 SIDE_BY_SIDE = 2
 """Schedules played at once: as many as a small machine has cores."""
 
-FULL = Amounts(kills=50, others=20, servers=10)
-QUICK = Amounts(kills=3, others=1, servers=2)
+FULL = Amounts(kills=50, others=8, servers=12)
+QUICK = Amounts(kills=4, others=1, servers=2)
 
 
 def main() -> int:
@@ -135,6 +135,8 @@ def _played(stage: Stage) -> Verdict:
         broken = Verdict()
         broken.left(traceback.format_exc())
         return broken
+    finally:
+        stage.close()
 
 
 def _say(line: str) -> None:

@@ -48,6 +48,7 @@ class Stage:
     def __post_init__(self) -> None:
         self.rng = Random(str(self.schedule))
         self._worlds = 0
+        self._workers: list[Worker] = []
 
     def world(self, *, lease_seconds: float = 30.0, with_bank: bool = True, keyed_url: str = "") -> World:
         """A new world; a schedule that has to begin again takes another one."""
@@ -66,7 +67,7 @@ class Stage:
         bank_url: str = "",
     ) -> Worker:
         """A new worker process in a world."""
-        return Worker(
+        worker = Worker(
             Assignment(
                 url=url or world.place.url,
                 bank_url=bank_url or world.place.bank_url,
@@ -82,6 +83,13 @@ class Stage:
                 publish_to=publish_to,
             )
         )
+        self._workers.append(worker)
+        return worker
+
+    def close(self) -> None:
+        """End whatever a schedule that failed left running, or stopped."""
+        for worker in self._workers:
+            worker.kill()
 
     def finish(self, world: World, ends: Ends = lambda one: one.ends, *, kills: int = 0) -> Verdict:
         """Let the world recover, and judge it."""

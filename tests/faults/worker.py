@@ -7,9 +7,12 @@ import os
 import random
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
@@ -30,6 +33,9 @@ _PROCESSES = multiprocessing.get_context("forkserver")
 _PROCESSES.set_forkserver_preload(
     [__name__, "sqlalchemy.dialects.postgresql.psycopg", "resources.adapters.http_transport", "tests.outbox.receiver"]
 )
+
+# Starting a process asks after all others, and whoever is not the first to hear how one ended is told nonsense.
+_one_at_a_time = threading.Lock()
 
 PATIENCE = 60.0
 """Seconds within which a worker ends, or comes where it should stop."""
@@ -63,7 +69,9 @@ class Worker:
 
     def __init__(self, assignment: Assignment) -> None:
         self._process: BaseProcess = _PROCESSES.Process(target=_work, args=(assignment,), daemon=True)
-        self._process.start()
+        self._code: int | None = None
+        with _one_at_a_time:
+            self._process.start()
 
     def end(self) -> int:
         """Wait for its end and return the exit code; one that hangs is killed, and that is an error.
@@ -71,18 +79,24 @@ class Worker:
         Raises:
             TimeoutError: it did not end.
         """
-        self._process.join(PATIENCE)
-        if self._process.exitcode is None:
-            self.kill()
+        hung = not wait([self._process.sentinel], PATIENCE)
+        code = self.kill()
+        if hung:
             raise TimeoutError("a worker hung")
-        code: int = self._process.exitcode
-        self._process.close()
         return code
 
-    def kill(self) -> None:
-        """End it as a machine's failure would."""
-        os.kill(self._pid, signal.SIGKILL)
-        self._process.join()
+    def kill(self) -> int:
+        """End it, if it still runs, and return the exit code; again and again if need be."""
+        if self._code is None:
+            if not wait([self._process.sentinel], 0):  # its number may be somebody else's once it has ended
+                with suppress(ProcessLookupError):
+                    os.kill(self._pid, signal.SIGKILL)
+                wait([self._process.sentinel])
+            with _one_at_a_time:
+                self._code = self._process.exitcode
+                self._process.close()
+        assert self._code is not None
+        return self._code
 
     def stopped(self) -> bool:
         """Wait until it has stopped at its point; False: it ended without coming by."""
@@ -94,7 +108,7 @@ class Worker:
                 return False
             if state == "T":
                 return True
-            if state == "Z" or not self._process.is_alive():
+            if state == "Z":
                 return False
             time.sleep(0.005)
         raise TimeoutError("a worker neither stopped nor ended")

@@ -35,7 +35,7 @@ from tests.faults.providers import CALL_FAULTS, LOOK_UP_FAULTS, REFUSED, STUCK
 from tests.faults.workflow import policy_text
 from tests.faults.world import Place, World
 
-STEPS_WANTED = int(os.environ.get("FAILSAFE_MACHINE_STEPS", "600"))
+STEPS_WANTED = int(os.environ.get("FAILSAFE_MACHINE_STEPS", "300"))
 """`make machine` asks for 10,000, a usual test run for a few hundred."""
 
 STEPS_OF_AN_EXAMPLE = 100
