@@ -55,7 +55,7 @@ def _page(connection: sa.Connection, batch: Batch, after: uuid.UUID, counts: Cou
     )
     if not rows:
         return None
-    read, unreadable = read_cases(batch.workflow, rows)
+    read, unreadable = read_cases(batch.run, rows)
     cases = [(case, stored_validation(row)) for row, case in read]
 
     def write(part: Sequence[Validated]) -> None:

@@ -14,6 +14,7 @@ from functools import cached_property
 import sqlalchemy as sa
 
 from ops.heap import settled_heap
+from ops.sealed_memory import SealedMemory
 from policies.errors import DefinitionError
 from policies.policy import Policy
 from policies.states import State
@@ -55,6 +56,7 @@ class WorkflowRun:
     lease_seconds: float = 30.0
     step_seconds: float = 300.0
     """Time budget of one step, so that none starves another; the sensors bring the rest back."""
+    proposals: SealedMemory = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Refuses a lease too short for the slowest provider: nothing could ever be sent under it.
@@ -62,6 +64,7 @@ class WorkflowRun:
         Raises:
             DefinitionError: naming the action type and the lease it needs.
         """
+        object.__setattr__(self, "proposals", SealedMemory(self.workflow.catalogue))
         for name, entry in self.workflow.catalogue.entries.items():
             least = entry.semantics.timeout.total_seconds() + LEASE_MARGIN
             if self.lease_seconds < least:

@@ -34,7 +34,7 @@ def compensate(batch: Batch) -> Counts:
     with Sender(batch, BACKWARD) as sender:
         for lease in batch.claimed(State.COMPENSATING):
             with transaction(batch.engine) as connection:
-                cases, unreadable = read_cases(batch.workflow, executions(connection, lease))
+                cases, unreadable = read_cases(batch.run, executions(connection, lease))
                 going = [execution(row, case) for row, case in cases]
                 impossible = [(one.id, why) for one in going if (why := _obstacle(one)) is not None]
                 counts += _park(connection, batch, lease, [*deadly(lease), *unreadable, *impossible])

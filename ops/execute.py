@@ -45,7 +45,7 @@ def _execute_chunk(batch: Batch, lease: Lease, sender: Sender) -> Counts:
     with transaction(batch.engine) as connection:
         counts = park(connection, batch, lease.token, "execute", State.EXECUTING, deadly(lease))
         rows = load(connection, lease)
-        cases, unreadable = read_cases(batch.workflow, rows)
+        cases, unreadable = read_cases(batch.run, rows)
         # What an effect was begun for must not leave the open cases: it may have to be undone.
         begun = {row.id for row in rows if row.effects}
         counts += park(

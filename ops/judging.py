@@ -10,13 +10,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ops.batch import WorkflowRun
 from policies.actions import Trust
 from policies.errors import FailsafeError
 from policies.findings import Finding, Severity
 from policies.policy import Policy
 from policies.records import ResolvedRecords
 from policies.rules import Demand, Escalation
-from policies.sealing import Sealed, unseal
+from policies.sealing import Sealed
 from policies.validation import Validation, validate
 from resources.sources import request_fields
 from resources.workflow import Workflow
@@ -34,8 +35,9 @@ class Case:
     edited: bool
 
 
-def read_cases(workflow: Workflow, rows: Sequence[Any]) -> tuple[list[tuple[Any, Case]], list[tuple[uuid.UUID, str]]]:
+def read_cases(run: WorkflowRun, rows: Sequence[Any]) -> tuple[list[tuple[Any, Case]], list[tuple[uuid.UUID, str]]]:
     """Cases of stored rows, and the ids that this code cannot read, each with the reason."""
+    workflow = run.workflow
     cases: list[tuple[Any, Case]] = []
     unreadable: list[tuple[uuid.UUID, str]] = []
     for row in rows:
@@ -43,7 +45,7 @@ def read_cases(workflow: Workflow, rows: Sequence[Any]) -> tuple[list[tuple[Any,
             unreadable.append((row.id, f"workflow version {row.workflow_version} is no longer carried here"))
             continue
         try:
-            sealed = unseal(row.canonical, workflow.catalogue)
+            sealed = run.proposals.read(row.canonical)
             fields = request_fields(workflow.request.model_validate_json(row.payload))
         except FailsafeError as error:
             unreadable.append((row.id, str(error)))

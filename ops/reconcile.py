@@ -75,7 +75,7 @@ def _look_up_chunk(batch: Batch, lease: Lease, sender: Sender, state: State, dir
         # One more than elsewhere: a look-up changes nothing, and may settle what the other crashes left open.
         counts = park(connection, batch, lease.token, "reconcile", state, deadly(lease, MAX_LONE_CRASHES + 1))
         effects = unknown_effects(connection, lease)
-        cases, unreadable = read_cases(batch.workflow, executions(connection, lease))
+        cases, unreadable = read_cases(batch.run, executions(connection, lease))
         # Code that cannot read the proposal cannot judge its effects either: a person must.
         counts += park(connection, batch, lease.token, "reconcile", state, unreadable)
     known = {case.id: execution(row, case) for row, case in cases}

@@ -52,7 +52,7 @@ def _page(connection: sa.Connection, batch: Batch, after: uuid.UUID, counts: Cou
     )
     if not rows:
         return None
-    read, unreadable = read_cases(batch.workflow, rows)
+    read, unreadable = read_cases(batch.run, rows)
 
     def write(part: Sequence[tuple[Any, Case]]) -> None:
         asked = [_ask(batch, row, case) for row, case in part]

@@ -42,7 +42,7 @@ def validate(batch: Batch) -> Counts:
             )
         if not rows:
             return None
-        cases, unreadable = read_cases(batch.workflow, rows)
+        cases, unreadable = read_cases(batch.run, rows)
         needed = {one for _, case in cases for one in behind(case.sealed)}
         # Look-ups may take long, so no transaction is open meanwhile: each write below asks again whether the request
         # still stands as it was read.

@@ -104,7 +104,7 @@ declare
 begin
     select array_agg(d.id), array_agg(d.approval_id) into due, asked from (
         select r.id, r.approval_id from requests r join approval_requests a on a.id = r.approval_id
-        where r.workflow = p_workflow and r.batch_key = p_batch and r.state = 'awaiting_approval'
+        where r.workflow = p_workflow and r.batch_key = p_batch and r.closed_at is null and r.state = 'awaiting_approval'
           and a.expires_at <= clock_timestamp()
         order by r.id limit p_limit for update of r skip locked
     ) d;

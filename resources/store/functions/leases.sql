@@ -12,8 +12,7 @@ begin
     select array_agg(id) into swept from (
         select id from requests
         where workflow = p_workflow and batch_key = p_batch
-          and state in ('received', 'proposal_ready', 'awaiting_approval', 'executing', 'compensating') -- as the index has it
-          and lease_token is not null and lease_until < clock_timestamp()
+          and closed_at is null and lease_token is not null and lease_until < clock_timestamp()
         order by id limit p_limit for update skip locked
     ) due;
     if swept is null then

@@ -13,7 +13,7 @@ create or replace view approval_notices_due as
             a.opened_at + (step.it ->> 'after_seconds')::double precision * interval '1 second'
         from json_array_elements(a.escalations) with ordinality step (it, level)
     ) n
-    where r.state = 'awaiting_approval' and n.due_since <= clock_timestamp() and a.expires_at > clock_timestamp()
+    where r.closed_at is null and r.state = 'awaiting_approval' and n.due_since <= clock_timestamp() and a.expires_at > clock_timestamp()
       and not exists (select from approval_notices t where (t.approval_id, t.kind, t.level) = (a.id, n.kind, n.level));
 
 -- Announce what is due, each once: the request's lock makes it one pass's, and the key refuses a second.
@@ -26,7 +26,7 @@ declare
 begin
     select array_agg(l.id) into locked from (
         select r.id from requests r
-        where r.workflow = p_workflow and r.batch_key = p_batch and r.state = 'awaiting_approval'
+        where r.workflow = p_workflow and r.batch_key = p_batch and r.closed_at is null and r.state = 'awaiting_approval'
           and r.id in (select d.request_id from approval_notices_due d where d.workflow = p_workflow and d.batch_key = p_batch)
         order by r.id limit p_limit for update of r skip locked
     ) l;

@@ -44,7 +44,7 @@ as $$
         select r.id, r.workflow, r.state, p.canonical
         from requests r
         join proposals p on p.request_id = r.id and p.revision = r.revision and p.kind = 'proposal'
-        where r.state in ('executing', 'compensating')
+        where r.closed_at is null and r.state in ('executing', 'compensating')
     ), actions as (
         select r.id, r.workflow, r.state, a.ordinal, a.action ->> 'type' as action_type, a.action ->> 'adapter' as provider
         from released r,
@@ -83,7 +83,7 @@ declare
 begin
     select array_agg(h.id) into held from (
         select r.id from requests r
-        where r.state in ('executing', 'compensating') and r.reason like '%not started: paused' and r.lease_token is null
+        where r.closed_at is null and r.state in ('executing', 'compensating') and r.reason like '%not started: paused' and r.lease_token is null
         order by r.id for update
     ) h;
     delete from pauses p where p.scope = p_scope and p.name = p_name;

@@ -21,7 +21,7 @@ create or replace view due_batches as
         from requests r
         left join approval_requests a on a.id = r.approval_id
         left join approval_resolutions s on s.approval_id = r.approval_id
-        where r.state in ('received', 'proposal_ready', 'awaiting_approval', 'executing', 'compensating')
+        where r.closed_at is null and r.state in ('received', 'proposal_ready', 'awaiting_approval', 'executing', 'compensating')
         union all
         select d.workflow, d.batch_key, 'notice_due', min(d.due_since) from approval_notices_due d
         group by d.workflow, d.batch_key, d.request_id

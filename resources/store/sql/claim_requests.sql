@@ -2,7 +2,7 @@
 with due as materialized (
     select id from requests
     where workflow = :workflow and batch_key = :batch and state = :state and id > :after
-      and lease_token is null and next_eligible_at <= :opened_at and (crash_count > 0) = :suspect
+      and closed_at is null and lease_token is null and next_eligible_at <= :opened_at and (crash_count > 0) = :suspect
       and exists (select from effects e where e.request_id = requests.id and e.state = 'unknown') = :unknown
     order by id
     limit :limit

@@ -17,7 +17,7 @@ cross join lateral (
     where x.request_id = r.id and x.revision = r.revision and x.round = r.round offset 0
 ) a
 where r.workflow = :workflow and r.batch_key = :batch and r.state = 'awaiting_approval' and r.approval_id is null
-  and r.id > :after and r.lease_token is null and r.next_eligible_at <= :opened_at
+  and r.id > :after and r.closed_at is null and r.lease_token is null and r.next_eligible_at <= :opened_at
 order by r.id
 limit :limit
 for update of r skip locked

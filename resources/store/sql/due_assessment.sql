@@ -10,7 +10,7 @@ cross join lateral (
     where x.request_id = r.id and x.revision = r.revision and x.round = r.round offset 0
 ) f
 where r.workflow = :workflow and r.batch_key = :batch and r.state = 'proposal_ready' and r.id > :after
-  and r.lease_token is null and r.next_eligible_at <= :opened_at
+  and r.closed_at is null and r.lease_token is null and r.next_eligible_at <= :opened_at
   and not exists (
     select from assessments a where a.request_id = r.id and a.revision = r.revision and a.round = r.round offset 0)
 order by r.id

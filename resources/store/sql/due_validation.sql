@@ -7,7 +7,7 @@ cross join lateral (
 ) p
 cross join lateral (select x.roles, x.disabled_at from principals x where x.id = r.initiator offset 0) who
 where r.workflow = :workflow and r.batch_key = :batch and r.state = 'proposal_ready' and r.id > :after
-  and r.lease_token is null and r.next_eligible_at <= :opened_at
+  and r.closed_at is null and r.lease_token is null and r.next_eligible_at <= :opened_at
   and not exists (
     select from findings f where f.request_id = r.id and f.revision = r.revision and f.round = r.round offset 0)
 order by r.id

@@ -86,10 +86,9 @@ create table requests (
         (closed_at is not null) = (state in ('completed', 'rejected', 'expired', 'cancelled', 'failed', 'compensated')))
 ) with (fillfactor = 45); -- a chunk gives all rows of a page a new version at once: room for each on the same page
 
-create index requests_open on requests (workflow, batch_key, state, id)
-    where state in ('received', 'proposal_ready', 'awaiting_approval', 'executing', 'compensating');
-create index requests_parked on requests (workflow, batch_key)
-    where state in ('needs_review', 'dead_lettered', 'compensation_failed');
+-- No index knows a state, so that a step from one open state to the next touches none; queries of open requests say
+-- `closed_at is null` as well.
+create index requests_open on requests (workflow, batch_key, id) where closed_at is null;
 create index requests_by_batch on requests (workflow, batch_key, id); -- by id, so that whichever index is taken, pages come in order
 
 -- One row a model output. A malformed output and an abstention have no canonical form, so nothing can be approved of them.
