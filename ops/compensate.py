@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import sqlalchemy as sa
 
@@ -40,10 +41,14 @@ def compensate(batch: Batch) -> Counts:
                 counts += _park(connection, batch, lease, [*deadly(lease), *unreadable, *impossible])
                 counts += _conclude(connection, batch, lease, going, {})
             stopped = {one for one, _ in impossible}
-            counts += sender.send(lease, [one for one in going if one.id not in stopped])
-            with transaction(batch.engine) as connection:
-                release(connection, lease, [request.id for request in lease.requests])
-    return counts
+            sender.send(lease, [one for one in going if one.id not in stopped])
+            sender.after(partial(_release, batch, lease))
+    return counts + sender.counts
+
+
+def _release(batch: Batch, lease: Lease) -> None:
+    with transaction(batch.engine) as connection:
+        release(connection, lease, [request.id for request in lease.requests])
 
 
 def _reversible(one: Execution) -> list[bool]:

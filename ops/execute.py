@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ops.batch import Batch, Counts
 from ops.executing import Execution, conclude, execution, settle
 from ops.judging import read_cases
@@ -38,7 +40,7 @@ def execute(batch: Batch) -> Counts:
     with Sender(batch, FORWARD) as sender:
         for lease in batch.claimed(State.EXECUTING):
             counts += _execute_chunk(batch, lease, sender)
-    return counts
+    return counts + sender.counts
 
 
 def _execute_chunk(batch: Batch, lease: Lease, sender: Sender) -> Counts:
@@ -57,9 +59,13 @@ def _execute_chunk(batch: Batch, lease: Lease, sender: Sender) -> Counts:
     going, sent_back = recheck(
         batch, lease, [one for one in going if one.event(cancelled=one.row.cancel_requested) is None]
     )
-    counts += sent_back + sender.send(lease, going)
+    sender.send(lease, going)
+    sender.after(partial(_release, batch, lease))
+    return counts + sent_back
+
+
+def _release(batch: Batch, lease: Lease) -> None:
     with transaction(batch.engine) as connection:
         release(connection, lease, [request.id for request in lease.requests])
         reach(Failpoint.RELEASING)
     reach(Failpoint.RELEASED)
-    return counts

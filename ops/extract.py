@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from ops.batch import Batch, Counts
@@ -11,6 +12,7 @@ from ops.drafting import REGENERATIONS, Draft, give_up_on_output, read_request, 
 from ops.keeping import LeaseKeeper
 from ops.parallel import in_a_thread, in_threads
 from ops.parking import NO_MORE, Failed, deadly, park, wait_or_give_up
+from ops.write_behind import WriteBehind
 from policies.findings import Finding
 from policies.proposals import Abstention, Proposal, read_output
 from policies.records import ResolvedRecords, records_to_fill
@@ -35,14 +37,16 @@ OUTAGE_WAIT = 60.0
 def extract(batch: Batch) -> Counts:
     """Advance received requests to `proposal_ready`, or park what only a person can go on with."""
     counts = Counts()
-    for lease in batch.claimed(State.RECEIVED):
-        drafts = [read_request(batch.workflow, request) for request in lease.requests]
-        failures = [Failed(request_id, NO_MORE, why) for request_id, why in deadly(lease)]
-        killers = {failure.id for failure in failures}
-        asked = [draft for draft in drafts if draft.event is None and draft.request.id not in killers]
-        failures += _propose(batch, lease, asked)
-        failed = {failure.id for failure in failures}
-        counts += _write(batch, lease, [draft for draft in drafts if draft.request.id not in failed], failures)
+    with WriteBehind() as writing:
+        for lease in batch.claimed(State.RECEIVED):
+            drafts = [read_request(batch.workflow, request) for request in lease.requests]
+            failures = [Failed(request_id, NO_MORE, why) for request_id, why in deadly(lease)]
+            killers = {failure.id for failure in failures}
+            asked = [draft for draft in drafts if draft.event is None and draft.request.id not in killers]
+            failures += _propose(batch, lease, asked)
+            failed = {failure.id for failure in failures}
+            kept = [draft for draft in drafts if draft.request.id not in failed]
+            writing.do(partial(_write, batch, lease, kept, failures, counts))
     return counts
 
 
@@ -124,8 +128,7 @@ def _seal(
     return failures
 
 
-def _write(batch: Batch, lease: Lease, drafts: Sequence[Draft], failures: Sequence[Failed]) -> Counts:
-    counts = Counts()
+def _write(batch: Batch, lease: Lease, drafts: Sequence[Draft], failures: Sequence[Failed], counts: Counts) -> None:
     with transaction(batch.engine) as connection:
 
         def write(part: Sequence[Draft]) -> None:
@@ -137,12 +140,11 @@ def _write(batch: Batch, lease: Lease, drafts: Sequence[Draft], failures: Sequen
             counts.update(_move(draft).to.value for draft in kept)
 
         refused = write_in_halves(connection, drafts, write)
-        counts += wait_or_give_up(connection, batch, lease, "extract", State.RECEIVED, failures)
+        counts.update(wait_or_give_up(connection, batch, lease, "extract", State.RECEIVED, failures))
         unstored = [(draft.request.id, why) for draft, why in refused]
-        counts += park(connection, batch, lease.token, "extract", State.RECEIVED, unstored)
+        counts.update(park(connection, batch, lease.token, "extract", State.RECEIVED, unstored))
         reach(Failpoint.RECORDING_PROPOSALS)
     reach(Failpoint.PROPOSALS_RECORDED)
-    return counts
 
 
 def _move(draft: Draft) -> Move:

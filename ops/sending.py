@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
+from types import TracebackType
 from typing import Self
 
 import sqlalchemy as sa
@@ -16,6 +18,7 @@ from ops.batch import CHUNK, Batch, Counts
 from ops.executing import Execution
 from ops.keeping import LeaseKeeper
 from ops.parallel import in_threads
+from ops.write_behind import WriteBehind
 from policies.actions import Action
 from policies.effects import EffectState
 from policies.errors import NotExecuted
@@ -58,20 +61,34 @@ class Direction:
 
 
 class Sender:
-    """Sends effects for one step: adapters opened once, group sizes learnt from the provider's pace."""
+    """Sends effects for one step: adapters opened once, group sizes learnt from the provider's pace.
+
+    `counts` is complete once the block has ended.
+    """
 
     def __init__(self, batch: Batch, direction: Direction) -> None:
+        self.counts = Counts()
         self._batch = batch
         self._direction = direction
         self._stack = ExitStack()
         self._adapters: dict[str, Adapter] = {}
         self._group_sizes: dict[str, int] = {}
+        self._told: list[Counts] = []
+        self._writing = WriteBehind()
 
     def __enter__(self) -> Self:
+        self._stack.enter_context(self._writing)
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.__exit__(kind, raised, trace)
+        self.counts += sum(self._told, Counts())
+
+    def after(self, task: Callable[[], None]) -> None:
+        """Run a task once what was sent before is recorded."""
+        self._writing.do(task)
 
     def adapter(self, action_type: str) -> Adapter:
         """The opened adapter of an action type: given its own secret and no other, only now and only here."""
@@ -81,9 +98,11 @@ class Sender:
             self._adapters[action_type] = live
         return self._adapters[action_type]
 
-    def send(self, lease: Lease, executions: Sequence[Execution]) -> Counts:
-        """Carry each request's effects as far as they go now, one effect of each request after the other."""
-        counts = Counts()
+    def send(self, lease: Lease, executions: Sequence[Execution]) -> None:
+        """Carry each request's effects as far as they go now, one effect of each request after the other.
+
+        The last outcomes may still be on their way into the store afterwards; `after` comes behind them.
+        """
         going = list(executions)
         while going and self._batch.time_left():
             by_type: dict[str, list[tuple[Execution, Sending]]] = {}
@@ -91,14 +110,14 @@ class Sender:
                 sending = self._direction.next(one)
                 if sending is not None:
                     by_type.setdefault(sending.action_type, []).append((one, sending))
-            # A request goes on to its next effect only if this one was done just now.
+            # A request goes on to its next effect only if this one was done just now, and recorded.
             going = []
             for action_type, ready in by_type.items():
                 for group in self._groups(action_type, ready):
-                    moved, done = self._send_group(lease, action_type, group)
-                    counts += moved
-                    going += [one for one, _ in group if one.id in done]
-        return counts
+                    done = self._send_group(lease, action_type, group)
+                    going += [one for one, _ in group if one.id in done and len(one.states) > 1]
+            if going:
+                self._writing.wait()
 
     def _groups(
         self, action_type: str, ready: Sequence[tuple[Execution, Sending]]
@@ -112,10 +131,8 @@ class Sender:
             yield ready[at : at + size]
             at += size
 
-    def _send_group(
-        self, lease: Lease, action_type: str, group: Sequence[tuple[Execution, Sending]]
-    ) -> tuple[Counts, set[uuid.UUID]]:
-        """Start and send one group; returns what was counted, and whose effect is done."""
+    def _send_group(self, lease: Lease, action_type: str, group: Sequence[tuple[Execution, Sending]]) -> set[uuid.UUID]:
+        """Start and send one group; returns whose effect is done."""
         adapter, points = self.adapter(action_type), self._direction.points
         provider = self._batch.workflow.catalogue.entries[action_type].adapter
         timeout = adapter.semantics.timeout.total_seconds()
@@ -131,7 +148,7 @@ class Sender:
                 for answer in answers
                 if answer.refusal is not None
             ]
-            counts = self._direction.refuse(connection, self._batch, lease, refused)
+            self._told.append(self._direction.refuse(connection, self._batch, lease, refused))
             reach(points.starting)
         reach(points.started)
         going = [answer for answer in answers if answer.refusal is None]
@@ -153,19 +170,22 @@ class Sender:
             if outcome.state is EffectState.DONE:
                 done.add(outcome.request_id)
             if time.monotonic() - recorded_at >= OUTCOME_WAIT:
-                counts += self._record(lease, executions, arrived)
+                self._writing.do(partial(self._record, lease, executions, arrived))
                 arrived, recorded_at = [], time.monotonic()
-        counts += self._record(lease, executions, arrived)
+        if arrived:
+            self._writing.do(partial(self._record, lease, executions, arrived))
+        semantics = adapter.semantics
+        if len(done) < len(going) or semantics.blind or semantics.max_in_flight:
+            # The next start asks the store what is in flight and how the provider fares: it must know of this group.
+            self._writing.wait()
         self._learn_pace(action_type, sent, time.monotonic() - started_at)
-        return counts, done
+        return done
 
-    def _record(self, lease: Lease, executions: Sequence[Execution], outcomes: Sequence[Outcome]) -> Counts:
-        if not outcomes:
-            return Counts()
+    def _record(self, lease: Lease, executions: Sequence[Execution], outcomes: Sequence[Outcome]) -> None:
         with transaction(self._batch.engine) as connection:
             counts = self._direction.settle(connection, self._batch, lease, executions, outcomes)
+        self._told.append(counts)
         reach(self._direction.points.recorded)
-        return counts
 
     def _learn_pace(self, action_type: str, sent: int, seconds: float) -> None:
         """The next group is as large as the provider takes in a third of the start window."""

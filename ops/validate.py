@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 
 import sqlalchemy as sa
 
@@ -13,6 +14,7 @@ from ops.judging import Case, judge, last_id, read_cases
 from ops.later_rounds import end, with_what_stands
 from ops.parallel import in_a_thread
 from ops.parking import park, send_to_review
+from ops.write_behind import WriteBehind
 from policies.states import Event, State
 from policies.validation import Validation
 from resources.failpoints import Failpoint, reach
@@ -29,41 +31,48 @@ Judged = tuple[Case, Validation]
 def validate(batch: Batch) -> Counts:
     """Write findings for proposals of this round; what is refused ends here, what only a person can tell is parked."""
     counts = Counts()
-
-    def page(after: uuid.UUID) -> uuid.UUID | None:
-        with transaction(batch.engine) as connection:
-            rows = due_validation(
-                connection,
-                workflow=batch.workflow.name,
-                batch=batch.key,
-                opened_at=batch.opened_at,
-                after=after,
-                limit=CHUNK,
-            )
-        if not rows:
-            return None
-        cases, unreadable = read_cases(batch.run, rows)
-        needed = {one for _, case in cases for one in behind(case.sealed)}
-        # Look-ups may take long, so no transaction is open meanwhile: each write below asks again whether the request
-        # still stands as it was read.
-        try:
-            records = in_a_thread(lambda: resolve(batch.workflow, needed), batch.beat)
-        except Exception:  # noqa: BLE001  # a trusted service is down: the proposals wait, and a later run judges them
-            counts[RECORDS_UNAVAILABLE] += len(cases)
-            return last_id(rows)
-        judged = [
-            (case, judge(batch.workflow, batch.policy, case, [] if row.disabled else row.roles, records))
-            for row, case in cases
-        ]
-        with transaction(batch.engine) as connection:
-            counts.update(_write(connection, batch, judged))
-            counts.update(send_to_review(connection, batch, State.PROPOSAL_READY, unreadable))
-            reach(Failpoint.RECORDING_FINDINGS)
-        reach(Failpoint.FINDINGS_RECORDED)
-        return last_id(rows)
-
-    batch.pages(page)
+    with WriteBehind() as writing:
+        batch.pages(partial(_page, batch, writing, counts))
     return counts
+
+
+def _page(batch: Batch, writing: WriteBehind, counts: Counts, after: uuid.UUID) -> uuid.UUID | None:
+    with transaction(batch.engine) as connection:
+        rows = due_validation(
+            connection,
+            workflow=batch.workflow.name,
+            batch=batch.key,
+            opened_at=batch.opened_at,
+            after=after,
+            limit=CHUNK,
+        )
+    if not rows:
+        return None
+    cases, unreadable = read_cases(batch.run, rows)
+    needed = {one for _, case in cases for one in behind(case.sealed)}
+    # Look-ups may take long, so no transaction is open meanwhile: each write asks again whether the request still
+    # stands as it was read.
+    try:
+        records = in_a_thread(lambda: resolve(batch.workflow, needed), batch.beat)
+    except Exception:  # noqa: BLE001  # a trusted service is down: the proposals wait, and a later run judges them
+        counts[RECORDS_UNAVAILABLE] += len(cases)
+        return last_id(rows)
+    judged = [
+        (case, judge(batch.workflow, batch.policy, case, [] if row.disabled else row.roles, records))
+        for row, case in cases
+    ]
+    writing.do(partial(_record, batch, judged, unreadable, counts))
+    return last_id(rows)
+
+
+def _record(
+    batch: Batch, judged: Sequence[Judged], unreadable: Sequence[tuple[uuid.UUID, str]], counts: Counts
+) -> None:
+    with transaction(batch.engine) as connection:
+        counts.update(_write(connection, batch, judged))
+        counts.update(send_to_review(connection, batch, State.PROPOSAL_READY, unreadable))
+        reach(Failpoint.RECORDING_FINDINGS)
+    reach(Failpoint.FINDINGS_RECORDED)
 
 
 def _write(connection: sa.Connection, batch: Batch, judged: Sequence[Judged]) -> Counts:
