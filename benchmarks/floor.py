@@ -1,14 +1,15 @@
 """The floor: the rows that one request leaves behind, written as plainly as the database takes them.
 
-It decides nothing, guards nothing, leases nothing and reads nothing back. Its tables have the columns and indexes of
-ours, without checks, foreign keys and triggers.
+It decides nothing, leases nothing and reads nothing back. Its tables are copies of ours, so what they enforce (checks,
+foreign keys between them, triggers) is enforced on both sides.
 """
 
 from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -30,8 +31,15 @@ EVENTS = (
 )
 """The eight ledger events of a request by the commit that writes them, with the size of their payload in bytes."""
 
-STATES = ("proposal_ready", "awaiting_approval", "proposal_ready", "awaiting_approval", "executing", "completed")
-"""Where the transition of each commit leads: the longer way, with a second round of approval."""
+STEPS = (
+    ("proposal_recorded", "proposal_ready"),
+    ("approval_required", "awaiting_approval"),
+    ("approval_stale", "proposal_ready"),
+    ("approval_required", "awaiting_approval"),
+    ("approved", "executing"),
+    ("effects_done", "completed"),
+)
+"""The transition of each commit, by event and new state: the longer way, with a second round of approval."""
 
 COLUMNS = {
     "requests": "id workflow workflow_version operation_id initiator authorization_context payload payload_fingerprint"
@@ -42,6 +50,19 @@ COLUMNS = {
     "outbox": "aggregatetype aggregateid type payload aggregate_seq",
     "audit_events": "stream seq type at role actor payload hash",
 }
+
+WHAT_THEY_ENFORCE = """
+    select format('alter table floor.%%I add %%s', c.relname,
+        replace(pg_get_constraintdef(k.oid), 'failsafe.', 'floor.'))
+    from pg_constraint k join pg_class c on c.oid = k.conrelid join pg_class target on target.oid = k.confrelid
+    where c.relnamespace = 'failsafe'::regnamespace
+      and c.relname = any (%(tables)s) and target.relname = any (%(tables)s)
+    union all
+    select replace(pg_get_triggerdef(t.oid), ' ON failsafe.', ' ON floor.')
+    from pg_trigger t join pg_class c on c.oid = t.tgrelid
+    where not t.tgisinternal and c.relnamespace = 'failsafe'::regnamespace and c.relname = any (%(tables)s)
+"""
+"""Statements that give the copies the foreign keys and triggers of ours; the rest comes with LIKE."""
 
 
 @dataclass(slots=True)
@@ -59,28 +80,31 @@ class Written:
         return f"floor:{self.id}:1:order.pay:1"
 
 
-def create_tables(connection: psycopg.Connection[Any]) -> None:
-    """Make the floor's tables anew, empty."""
-    connection.execute("drop schema if exists floor cascade")
+@contextmanager
+def floor_tables(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """The floor's tables, empty; gone afterwards, so that nobody vacuums them while something else is measured."""
     connection.execute("create schema floor")
     for table in COLUMNS:
         connection.execute(
-            sql.SQL(
-                "create table floor.{0} (like failsafe.{0} including defaults including storage including indexes)"
-            ).format(sql.Identifier(table))
+            sql.SQL("create table floor.{0} (like failsafe.{0} including all)").format(sql.Identifier(table))
         )
         found = connection.execute("select reloptions from pg_class where oid = %s::regclass", [f"failsafe.{table}"])
         for (options,) in found.fetchall():
             if options:
                 settings = sql.SQL(", ").join(map(sql.SQL, options))
                 connection.execute(sql.SQL("alter table {} set ({})").format(sql.Identifier("floor", table), settings))
+    for (statement,) in connection.execute(WHAT_THEY_ENFORCE, {"tables": list(COLUMNS)}).fetchall():
+        connection.execute(statement)
+    connection.commit()
+    yield
+    connection.execute("drop schema floor cascade")
     connection.commit()
 
 
 def write_floor(
     connection: psycopg.Connection[Any], requests: int, *, batch: str, send: Callable[[int, str], object] | None = None
 ) -> float:
-    """Write `requests` requests with everything that belongs to them and return the seconds it took.
+    """Write `requests` requests with all that belongs to them into the floor's tables; returns the seconds it took.
 
     `send` is called for each request with its number and idempotency key, after the effect's row is committed.
     """
@@ -99,8 +123,9 @@ def write_floor(
                 _copy(connection, "outbox", [_outbox(one) for one in chunk])
             _copy(connection, "audit_events", [_event(one, *event, at) for one in chunk for event in events])
             connection.execute(
-                "update floor.requests set state = %s, state_seq = state_seq + 1 where id = any (%s)",
-                (STATES[commit], [one.id for one in chunk]),
+                "update floor.requests set last_event = %s, state = %s, state_seq = state_seq + 1, closed_at = %s"
+                " where id = any (%s)",
+                (*STEPS[commit], at if commit == 5 else None, [one.id for one in chunk]),
             )
             connection.commit()
             if commit == 4 and send is not None:
@@ -150,7 +175,7 @@ def _outbox(one: Written) -> tuple[Any, ...]:
 
 def _event(one: Written, event_type: str, size: int, at: datetime) -> tuple[Any, ...]:
     one.seq += 1
-    stream, when, payload = f"request:{one.id}", at.isoformat(), b" " * size
+    stream, when, payload = f"request:{one.id}", f"{at:%Y-%m-%dT%H:%M:%S.%f}Z", b" " * size
     header = f"failsafe/audit/v1\n{stream}\n{one.seq}\n{event_type}\n{when}\nfloor\nfloor\n".encode()
     one.hash = sha256(one.hash + header + payload).digest()
     return (stream, one.seq, event_type, when, "floor", "floor", payload, one.hash)

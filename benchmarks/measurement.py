@@ -12,7 +12,7 @@ import psycopg
 from benchmarks.dagster_run import RunCost, make_dagster_home, run_job
 from benchmarks.databases import Databases
 from benchmarks.flatness import measure_flatness
-from benchmarks.floor import create_tables, write_floor
+from benchmarks.floor import floor_tables, write_floor
 from benchmarks.workflow import AMOUNT, ROLE, Pay, provider, rows, workflow
 from policies.money import Money
 from resources.adapters.base import opened
@@ -63,11 +63,12 @@ def measure(server: Databases, requests: int, say: Callable[[str], None]) -> Fig
     """One go over every figure; `say` is told of each measurement once it is made."""
     make_dagster_home()
     bench = _Bench(server, requests, say)
-    alone = bench.pair("instant", None)
+    server.settle()
     wal = server.wal_bytes()
-    idle = run_job("instant", alone.batch)
+    idle = run_job("instant", _today())
     dagster_wal = server.wal_bytes() - wal
     say(f"{idle.wall:8.1f} s  a run that finds nothing to do")
+    alone = bench.pair("instant", None)
     live = opened(provider())
     try:
         live.create_key_table()
@@ -100,8 +101,7 @@ class _Bench:
         self._requests = requests
         self._say = say
         self._token = create_principal(server.url(), kind="service", name="bench", roles=[ROLE]).token
-        with server.connect() as connection:
-            create_tables(connection)
+        with server.connect() as connection, floor_tables(connection):
             write_floor(connection, min(WARM_UP, requests), batch=_today())
 
     def pair(self, name: str, adapter: SqlAdapter | None) -> _Pair:
@@ -127,7 +127,7 @@ class _Bench:
             return adapter.execute(Pay(order=f"order-{number}", amount=Money.parse(AMOUNT)), key)
 
         self._server.settle()
-        with self._server.connect() as connection:
+        with self._server.connect() as connection, floor_tables(connection):
             seconds = write_floor(connection, requests, batch=batch, send=send if adapter else None)
         self._say(
             f"{requests / seconds:8,.0f}/s  the floor of {requests:,} requests{' and the provider' if adapter else ''}"
