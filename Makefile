@@ -10,17 +10,17 @@ export UV_CACHE_DIR := $(CURDIR)/.failsafe/uv-cache
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/.failsafe/venv
 export UV_PYTHON_DOWNLOADS := never
 
-.PHONY: help demo test check faults machine twins dev bench wheel setup clean
+.PHONY: help demo test check faults machine twins dev bench bench-resume wheel setup clean
 .DEFAULT_GOAL := help
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-7s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: setup ## receipts through the whole machine in a minute, worker killed midway; ends with a table
 	@$(FAILSAFE) demo $(ARGS)
 
 test: setup ## all tests, on a PostgreSQL of their own or on FAILSAFE_TEST_DATABASE_URL (ARGS="-k name" for some)
-	@$(RUN) -m pytest $(ARGS)
+	@$(RUN) -m pytest --numprocesses auto --dist worksteal $(ARGS)
 
 check: setup ## format, lint, types, import contract and file sizes, without changing anything
 	@$(UV) lock --check --quiet
@@ -45,6 +45,9 @@ dev: setup ## Dagster with the example, in a home of its own that is kept
 
 bench: setup ## the benchmark, one JSON line last
 	@$(RUN) -m benchmarks $(ARGS)
+
+bench-resume: setup ## how soon a vote is carried out by a real Dagster: four minutes, one JSON line last
+	@$(RUN) -m benchmarks.resume $(ARGS)
 
 wheel: setup ## the wheel in .failsafe/dist, installed into a clean environment and imported there
 	@rm -rf .failsafe/dist .failsafe/wheel

@@ -25,6 +25,11 @@ settings.load_profile("shared machine")
 pytest_plugins = ["tests.postgres"]
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One test process more than there are cores: tests wait for databases, providers and processes of their own."""
+    return (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real public data that lies beside a checkout; tests that need it are skipped where it is not."""

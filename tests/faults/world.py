@@ -25,7 +25,7 @@ from tests.faults.ledger import Effect, Ledger
 from tests.faults.plan import Fate, Planned
 from tests.faults.workflow import orders_workflow, policy_file, policy_text
 
-MOST_PASSES = 12
+MOST_PASSES = 20
 """Passes without faults after which everything must be settled: more than any request has attempts."""
 
 
