@@ -9,10 +9,12 @@ from datetime import UTC, datetime
 import sqlalchemy as sa
 
 from console.checks import Check
+from console.status import after_restore
 from policies.errors import FailsafeError
 from resources.database_url import database_url
 from resources.store.engine import Duty, duty_url, transaction
 from resources.store.migrate import KNOWN_REVISIONS, current_revision
+from resources.store.restores import RestoreStanding
 
 OLDEST_SERVER = 14
 MAX_SKEW = 2.0
@@ -47,6 +49,7 @@ def _checks(connection: sa.Connection, url: str) -> Iterator[Check]:
     yield _embedded()
     yield _schema(connection)
     yield from _duties(connection, url)
+    yield from _restored(connection)
     yield _logging(connection)
 
 
@@ -106,6 +109,21 @@ def _schema(connection: sa.Connection) -> Check:
             "run `failsafe db upgrade` or deploy the matching version"
         )  # fmt: skip
     return Check("schema", "ok", f"revision {revision}")
+
+
+def _restored(connection: sa.Connection) -> Iterator[Check]:
+    """Whether anything waits since a restore."""
+    if connection.scalar(sa.text("select to_regproc('failsafe.restore_standing')")) is None:
+        return  # no schema, or one of another version: said above
+    row = connection.execute(sa.text("select * from failsafe.restore_standing()")).one_or_none()
+    if row is None:
+        yield Check("restore", "ok", "none since the first request")
+    elif row.waiting:
+        yield Check(
+            "restore", "advised", f"{after_restore(RestoreStanding(*row))}; runs do that, one batch after the other"
+        )
+    else:
+        yield Check("restore", "ok", f"epoch {row.epoch}; what was open then is looked up")
 
 
 def _duties(connection: sa.Connection, url: str) -> Iterator[Check]:

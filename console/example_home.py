@@ -94,6 +94,7 @@ class ExampleHome:
             "DAGSTER_DISABLE_TELEMETRY": "1",
             "FAILSAFE_DATABASE_URL": self.database_url,
             "FAILSAFE_LEASE_SECONDS": str(self._lease_seconds),
+            "FAILSAFE_BACKOFF_SECONDS": "2",  # who watches does not want to wait half a minute
             "FAILSAFE_WORKFLOWS": "examples.expenses.workflow",
             "EXPENSES_INTAKE_TOKEN": intake,
             "SANDBOX_URL": f"http://127.0.0.1:{_free_port()}",

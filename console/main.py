@@ -27,6 +27,7 @@ COMMAND_GROUPS = (
     "console.cancel",
     "console.dead_letters",
     "console.unknown",
+    "console.outbox",
     "console.pause",
     "console.ledger",
     "console.desk_command",

@@ -12,6 +12,7 @@ from console.store import store_url
 from console.tokens import TokenFile, read_token
 from resources.store.cases import unclear_effects
 from resources.store.engine import Duty
+from resources.store.late_undos import ask_undo
 from resources.store.operator import resolve_unknown, sign_in
 
 commands = typer.Typer()
@@ -27,7 +28,7 @@ commands.add_typer(group, name="unknown")
 def list_all(
     workflow: Annotated[str | None, typer.Option(help="Only those of this workflow.")] = None, as_json: AsJson = False
 ) -> None:
-    """List them, first sent first, with whom each waits for: a look-up by a run, or a person."""
+    """List them, first sent first, with whom each waits for: a look-up by a run, its undo, or a person."""
     found = unclear_effects(store_url(Duty.OPERATOR), workflow)
     if as_json:
         print_json([asdict(one) for one in found])
@@ -48,6 +49,28 @@ def list_all(
         ],
         empty="it is known of every effect what became of it",
     )
+
+
+@group.command()
+def undo(
+    key: Annotated[str, typer.Argument(help="The late effect's idempotency key.")],
+    reason: Annotated[str, typer.Option(help="Why it should not stand; stands in the ledger.")],
+    token_file: TokenFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Have a late effect undone: the next run sends its undo, under the undo's own key, as often as it takes.
+
+    Its request stays as it is. Once it is undone the effect is settled, and the case closed if nothing else is open; if
+    the provider refuses the undo, the case says so and it is yours again. An effect that may stand needs no undo:
+    resolve it as done.
+    """
+    url = store_url(Duty.OPERATOR)
+    session = sign_in(url, read_token(token_file))
+    request_id = ask_undo(url, session, key, reason)
+    if as_json:
+        print_json({"key": key, "request_id": request_id})
+    else:
+        print_lines(f"{key} will be undone by the next run of its batch; its request is {request_id}")
 
 
 @group.command()

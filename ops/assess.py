@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
-from ops.batch import CHUNK, Batch, Counts
+from ops.batch import CHUNK, RECORDS_UNAVAILABLE, Batch, Counts
 from ops.facts import gather
 from ops.judging import Case, demand_document, last_id, read_cases, stored_validation
 from ops.later_rounds import end, with_what_stands
 from ops.parking import park, send_to_review
+from ops.snapshots import any_taken, take_snapshots
 from policies.risk import Assessment, Facts
 from policies.risk import assess as find_tier
 from policies.states import Event, State
@@ -25,6 +27,8 @@ from resources.store.stages import AssessmentRow, due_assessment, insert_assessm
 
 Validated = tuple[Case, Validation]
 Assessed = tuple[Case, Assessment]
+Seen = Mapping[tuple[uuid.UUID, int, int], Mapping[str, str]]
+"""Snapshots by request, revision and round; what could not be read is missing."""
 
 
 def assess(batch: Batch) -> Counts:
@@ -32,8 +36,9 @@ def assess(batch: Batch) -> Counts:
     counts = Counts()
 
     def page(after: uuid.UUID) -> uuid.UUID | None:
+        seen = _look_outside(batch, after)
         with transaction(batch.engine) as connection:
-            last = _page(connection, batch, after, counts)
+            last = _page(connection, batch, after, seen, counts)
             if last is not None:
                 reach(Failpoint.RECORDING_ASSESSMENTS)
         if last is not None:
@@ -44,8 +49,8 @@ def assess(batch: Batch) -> Counts:
     return counts
 
 
-def _page(connection: sa.Connection, batch: Batch, after: uuid.UUID, counts: Counts) -> uuid.UUID | None:
-    rows = due_assessment(
+def _due(connection: sa.Connection, batch: Batch, after: uuid.UUID) -> Sequence[sa.Row[Any]]:
+    return due_assessment(
         connection,
         workflow=batch.workflow.name,
         batch=batch.key,
@@ -53,14 +58,37 @@ def _page(connection: sa.Connection, batch: Batch, after: uuid.UUID, counts: Cou
         after=after,
         limit=CHUNK,
     )
+
+
+def _look_outside(batch: Batch, after: uuid.UUID) -> Seen | None:
+    """The outside state that the next page rests on, read while nothing is locked; None where no adapter reads any."""
+    if not any_taken(batch.workflow):
+        return None
+    with transaction(batch.engine) as connection:
+        rows = _due(connection, batch, after)
+    cases = [case for _, case in read_cases(batch.run, rows)[0]]
+    found = take_snapshots(batch, [(case.id, action) for case in cases for action in case.sealed.actions], batch.beat)
+    return {_name(case): seen for case in cases if isinstance(seen := found[case.id], dict)}
+
+
+def _name(case: Case) -> tuple[uuid.UUID, int, int]:
+    return case.id, case.revision, case.round
+
+
+def _page(
+    connection: sa.Connection, batch: Batch, after: uuid.UUID, seen: Seen | None, counts: Counts
+) -> uuid.UUID | None:
+    rows = _due(connection, batch, after)
     if not rows:
         return None
     read, unreadable = read_cases(batch.run, rows)
-    cases = [(case, stored_validation(row)) for row, case in read]
+    # What came in meanwhile is left to the next pass, what could not be read to a later run.
+    cases = [(case, stored_validation(row)) for row, case in read if seen is None or _name(case) in seen]
+    counts[RECORDS_UNAVAILABLE] += len(read) - len(cases)
 
     def write(part: Sequence[Validated]) -> None:
         facts = gather(connection, batch, [case for case, _ in part], take=True)
-        counts.update(_write(connection, batch, part, facts))
+        counts.update(_write(connection, batch, part, facts, seen or {}))
 
     refused = write_in_halves(connection, cases, write)
     counts.update(send_to_review(connection, batch, State.PROPOSAL_READY, unreadable))
@@ -70,7 +98,7 @@ def _page(connection: sa.Connection, batch: Batch, after: uuid.UUID, counts: Cou
 
 
 def _write(
-    connection: sa.Connection, batch: Batch, part: Sequence[Validated], facts: Mapping[uuid.UUID, Facts]
+    connection: sa.Connection, batch: Batch, part: Sequence[Validated], facts: Mapping[uuid.UUID, Facts], seen: Seen
 ) -> Counts:
     assessed = [
         (case, find_tier(case.sealed, validation, facts[case.id], batch.policy, batch.workflow.rules))
@@ -78,7 +106,7 @@ def _write(
     ]
     insert_assessments(
         connection,
-        [_row(case, assessment) for case, assessment in assessed],
+        [_row(case, assessment, seen.get(_name(case), {})) for case, assessment in assessed],
         policy_version=batch.policy.version,
         policy_hash=bytes.fromhex(batch.policy.hash),
     )
@@ -113,7 +141,7 @@ def _move(case: Case, assessment: Assessment) -> Move:
     return Move(case.id, State.PROPOSAL_READY, event, because)
 
 
-def _row(case: Case, assessment: Assessment) -> AssessmentRow:
+def _row(case: Case, assessment: Assessment, snapshots: Mapping[str, str]) -> AssessmentRow:
     return AssessmentRow(
         case.id,
         case.revision,
@@ -123,6 +151,7 @@ def _row(case: Case, assessment: Assessment) -> AssessmentRow:
         assessment.mode,
         [{"tier": one.tier, "code": one.code, "because": one.because} for one in assessment.reasons],
         demand_document(assessment.demand),
+        snapshots,
     )
 
 

@@ -23,6 +23,7 @@ from resources.failpoints import Failpoint, reach
 from resources.store import batches
 from resources.store.catalogue import register_action_types, register_providers
 from resources.store.claim import FIRST, Lease, claim
+from resources.store.contention import again_when_contended
 from resources.store.engine import Duty, engine_for, transaction
 from resources.store.migrate import require_known_revision
 from resources.workflow import Workflow
@@ -54,6 +55,8 @@ class WorkflowRun:
     workflow: Workflow
     database_url: str
     lease_seconds: float = 30.0
+    backoff_seconds: float = 30.0
+    """Longest wait before the second try; see `resources.backoff_base`."""
     step_seconds: float = 300.0
     """Time budget of one step, so that none starves another; the sensors bring the rest back."""
     proposals: SealedMemory = field(init=False, repr=False, compare=False)
@@ -121,7 +124,7 @@ class Batch:
         """Run one step within its time budget and note what it moved."""
         self._step_ends = time.monotonic() + self.run.step_seconds
         with settled_heap():
-            counts = step(self)
+            counts = again_when_contended(step)(self)  # it finds its own work in the store, so it may begin anew
         with transaction(self.engine) as connection:
             batches.beat(connection, self.run_id, moved(counts))
         return counts
@@ -137,7 +140,7 @@ class Batch:
                 batches.beat(connection, self.run_id)
             self._next_beat = time.monotonic() + self.run.lease_seconds / 3
 
-    def claimed(self, state: State, *, unknown: bool = False) -> Iterator[Lease]:
+    def claimed(self, state: State, *, unknown: bool = False, restored: bool = False) -> Iterator[Lease]:
         """Lease what is due, chunk by chunk, each request once a pass; suspects of a crash come last and alone."""
         for suspect in (False, True):
             after = FIRST
@@ -153,6 +156,7 @@ class Batch:
                     length=self.lease_length,
                     suspect=suspect,
                     unknown=unknown,
+                    restored=restored,
                 )
                 if not lease.requests:
                     break

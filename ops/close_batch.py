@@ -11,6 +11,7 @@ from resources.failpoints import Failpoint, reach
 from resources.store import batches
 from resources.store.batches import BatchStanding
 from resources.store.engine import transaction
+from resources.store.reports import Waiting, waiting_in_batch
 
 MAX_PASSES = 3
 """Repeated passes of one run: votes that land while it works cost no new process, yet it ends; sensors go on."""
@@ -28,6 +29,7 @@ class BatchReport:
     standing: BatchStanding
     counts: Counts
     parked: list[dict[str, Any]]
+    waiting: Waiting
 
 
 def close_batch(batch: Batch, steps: Sequence[Step]) -> BatchReport:
@@ -46,9 +48,10 @@ def close_batch(batch: Batch, steps: Sequence[Step]) -> BatchReport:
         batches.close_run(connection, batch.workflow.name, batch.key, batch.run_id)
         standing = batches.batch_standing(connection, batch.workflow.name, batch.key)
         parked = batches.parked_requests(connection, batch.workflow.name, batch.key, MAX_ROWS)
+        waiting = waiting_in_batch(connection, batch.workflow.name, batch.key)
         reach(Failpoint.CLOSING)
     reach(Failpoint.CLOSED)
-    return BatchReport(standing, counts, parked)
+    return BatchReport(standing, counts, parked, waiting)
 
 
 def _repeat(batch: Batch, steps: Sequence[Step]) -> Counts:

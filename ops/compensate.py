@@ -22,6 +22,7 @@ from policies.states import Event, State
 from resources.failpoints import BACKWARD as BACKWARD_POINTS
 from resources.failpoints import Failpoint, reach
 from resources.store.claim import Lease, release
+from resources.store.contention import again_when_contended
 from resources.store.effects import Outcome, Start, executions, record_outcomes, report_late
 from resources.store.engine import transaction
 from resources.store.ledger import LedgerEvent, append
@@ -34,18 +35,27 @@ def compensate(batch: Batch) -> Counts:
     counts = Counts()
     with Sender(batch, BACKWARD) as sender:
         for lease in batch.claimed(State.COMPENSATING):
-            with transaction(batch.engine) as connection:
-                cases, unreadable = read_cases(batch.run, executions(connection, lease))
-                going = [execution(row, case) for row, case in cases]
-                impossible = [(one.id, why) for one in going if (why := _obstacle(one)) is not None]
-                counts += _park(connection, batch, lease, [*deadly(lease), *unreadable, *impossible])
-                counts += _conclude(connection, batch, lease, going, {})
-            stopped = {one for one, _ in impossible}
-            sender.send(lease, [one for one in going if one.id not in stopped])
+            going, found = _read(batch, lease)
+            counts += found
+            sender.send(lease, going)
             sender.after(partial(_release, batch, lease))
     return counts + sender.counts
 
 
+@again_when_contended
+def _read(batch: Batch, lease: Lease) -> tuple[list[Execution], Counts]:
+    """What the lease would undo, without what only a person can."""
+    with transaction(batch.engine) as connection:
+        cases, unreadable = read_cases(batch.run, executions(connection, lease))
+        going = [execution(row, case) for row, case in cases]
+        impossible = [(one.id, why) for one in going if (why := _obstacle(one)) is not None]
+        counts = _park(connection, batch, lease, [*deadly(lease), *unreadable, *impossible])
+        counts += _conclude(connection, batch, lease, going, {})
+    stopped = {one for one, _ in impossible}
+    return [one for one in going if one.id not in stopped], counts
+
+
+@again_when_contended
 def _release(batch: Batch, lease: Lease) -> None:
     with transaction(batch.engine) as connection:
         release(connection, lease, [request.id for request in lease.requests])
@@ -101,7 +111,8 @@ def _settle(
             refusals[one.id] = f"{outcome.key} was refused: {outcome.error}"
         elif outcome.state is not EffectState.DONE and outcome.error is not None:
             attempt = is_attempt(one.row.attempts, outcome.state)
-            failures.append(Failed(one.id, one.row.attempts, outcome.error, outcome.retry_after or 0.0, attempt))
+            known, after = outcome.state is not EffectState.UNKNOWN, outcome.retry_after or 0.0
+            failures.append(Failed(one.id, one.row.attempts, outcome.error, after, attempt, may_be_last=known))
     counts += _conclude(connection, batch, lease, list(touched.values()), refusals)
     counts += wait_or_give_up(connection, batch, lease, "compensate", State.COMPENSATING, failures)
     reach(Failpoint.RECORDING_UNDO)

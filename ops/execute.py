@@ -16,6 +16,7 @@ from policies.states import State
 from resources.failpoints import FORWARD as FORWARD_POINTS
 from resources.failpoints import Failpoint, reach
 from resources.store.claim import Lease, release
+from resources.store.contention import again_when_contended
 from resources.store.effects import Start
 from resources.store.effects import executions as load
 from resources.store.engine import transaction
@@ -44,6 +45,18 @@ def execute(batch: Batch) -> Counts:
 
 
 def _execute_chunk(batch: Batch, lease: Lease, sender: Sender) -> Counts:
+    going, counts = _read(batch, lease)
+    going, sent_back = recheck(
+        batch, lease, [one for one in going if one.event(cancelled=one.row.cancel_requested) is None]
+    )
+    sender.send(lease, going)
+    sender.after(partial(_release, batch, lease))
+    return counts + sent_back
+
+
+@again_when_contended
+def _read(batch: Batch, lease: Lease) -> tuple[list[Execution], Counts]:
+    """What the lease would execute, without what is parked or concluded at once."""
     with transaction(batch.engine) as connection:
         counts = park(connection, batch, lease.token, "execute", State.EXECUTING, deadly(lease))
         rows = load(connection, lease)
@@ -56,14 +69,10 @@ def _execute_chunk(batch: Batch, lease: Lease, sender: Sender) -> Counts:
         counts += send_to_review(connection, batch, State.EXECUTING, unreadable, lease.token)
         going = [execution(row, case) for row, case in cases]
         counts += conclude(connection, batch, lease, going)  # what was cancelled, or resolved by hand meanwhile
-    going, sent_back = recheck(
-        batch, lease, [one for one in going if one.event(cancelled=one.row.cancel_requested) is None]
-    )
-    sender.send(lease, going)
-    sender.after(partial(_release, batch, lease))
-    return counts + sent_back
+    return going, counts
 
 
+@again_when_contended
 def _release(batch: Batch, lease: Lease) -> None:
     with transaction(batch.engine) as connection:
         release(connection, lease, [request.id for request in lease.requests])

@@ -108,6 +108,7 @@ def _failed(one: Execution, outcome: Outcome) -> Failed:
         outcome.error or "the outcome is unknown",
         after=outcome.retry_after or 0.0,
         attempt=is_attempt(one.row.attempts, outcome.state),
+        may_be_last=outcome.state is not EffectState.UNKNOWN,
     )
 
 

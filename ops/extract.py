@@ -24,6 +24,7 @@ from resources.extractors.base import extract as ask
 from resources.failpoints import Failpoint, reach
 from resources.look_ups import resolve
 from resources.store.claim import Lease
+from resources.store.contention import again_when_contended
 from resources.store.engine import transaction
 from resources.store.isolation import write_in_halves
 from resources.store.ledger import LedgerEvent, append
@@ -128,7 +129,9 @@ def _seal(
     return failures
 
 
+@again_when_contended
 def _write(batch: Batch, lease: Lease, drafts: Sequence[Draft], failures: Sequence[Failed], counts: Counts) -> None:
+    written = Counts()
     with transaction(batch.engine) as connection:
 
         def write(part: Sequence[Draft]) -> None:
@@ -137,13 +140,14 @@ def _write(batch: Batch, lease: Lease, drafts: Sequence[Draft], failures: Sequen
             insert_outputs(connection, [row for draft in kept for row in _output_rows(batch, draft)])
             insert_findings(connection, [row for draft in kept for row in _findings_rows(draft)], standing=False)
             append(connection, [_event(batch, draft) for draft in kept], batch.actor)
-            counts.update(_move(draft).to.value for draft in kept)
+            written.update(_move(draft).to.value for draft in kept)
 
         refused = write_in_halves(connection, drafts, write)
-        counts.update(wait_or_give_up(connection, batch, lease, "extract", State.RECEIVED, failures))
+        written.update(wait_or_give_up(connection, batch, lease, "extract", State.RECEIVED, failures))
         unstored = [(draft.request.id, why) for draft, why in refused]
-        counts.update(park(connection, batch, lease.token, "extract", State.RECEIVED, unstored))
+        written.update(park(connection, batch, lease.token, "extract", State.RECEIVED, unstored))
         reach(Failpoint.RECORDING_PROPOSALS)
+    counts.update(written)
     reach(Failpoint.PROPOSALS_RECORDED)
 
 

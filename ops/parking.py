@@ -16,10 +16,10 @@ from policies.states import Event, State, next_state
 from resources.store.claim import Lease
 from resources.store.dead_letters import open_dead_letters
 from resources.store.ledger import LedgerEvent, append
-from resources.store.moves import Move, Postponement, advance, postpone
+from resources.store.moves import RETRY_FOR, Move, Postponement, advance, postpone
 
 MAX_ATTEMPTS = 8
-"""Business attempts before a request is parked: with full jitter up to ten minutes they span about half an hour."""
+"""Business attempts before a request is parked: with full jitter from 30 s up to 20 min they span half an hour."""
 
 NO_MORE = MAX_ATTEMPTS
 """Attempts of a request for which another try cannot help."""
@@ -27,8 +27,7 @@ NO_MORE = MAX_ATTEMPTS
 MAX_LONE_CRASHES = 3
 """Workers that may die on one request, handled alone, before it is taken for the cause."""
 
-BACKOFF_BASE = timedelta(seconds=2)
-BACKOFF_CAP = timedelta(minutes=10)
+BACKOFF_CAP = timedelta(minutes=20)
 
 
 PAUSE_WAIT = timedelta(seconds=30)
@@ -37,13 +36,17 @@ PAUSE_WAIT = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A try that did not work: `attempt` says whether it counts, `after` the least seconds until the next."""
+    """A try that did not work: `attempt` says whether it counts, `after` the least seconds until the next.
+
+    `may_be_last`: whether the deadline may end it here. What is unknown is looked up first.
+    """
 
     id: uuid.UUID
     attempts: int
     reason: str
     after: float = 0.0
     attempt: bool = True
+    may_be_last: bool = True
 
 
 def deadly(lease: Lease, crashes: int = MAX_LONE_CRASHES) -> list[tuple[uuid.UUID, str]]:
@@ -62,14 +65,15 @@ def is_attempt(attempts: int, outcome: EffectState) -> bool:
 
 def delay_of(batch: Batch, failed: Failed) -> timedelta:
     """How long a failed request waits: full jitter, on top of a provider's hint, which is a lower bound."""
-    jitter = backoff(failed.attempts + 1, base=BACKOFF_BASE, cap=BACKOFF_CAP, uniform=batch.uniform())
+    base = timedelta(seconds=batch.run.backoff_seconds)
+    jitter = backoff(failed.attempts + 1, base=base, cap=BACKOFF_CAP, uniform=batch.uniform())
     return jitter + timedelta(seconds=failed.after)
 
 
 def wait_or_give_up(
     connection: sa.Connection, batch: Batch, lease: Lease, step: str, seen: State, failures: Sequence[Failed]
 ) -> Counts:
-    """Postpone each failed request by full jitter, or park it once its attempts are used up."""
+    """Postpone each failed request by full jitter, or park it once its attempts are used up or its deadline is over."""
     counts = Counts()
     waits, spent = [], []
     for failed in failures:
@@ -79,9 +83,17 @@ def wait_or_give_up(
         if failed.attempt and failed.attempts + 1 == MAX_ATTEMPTS:
             spent.append((failed.id, f"{failed.reason} (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"))
             continue
-        waits.append(Postponement(failed.id, delay_of(batch, failed), failed.reason, failed.attempt))
-    counts["postponed"] += len(postpone(connection, waits, lease.token))
+        bounded = failed.attempt and failed.may_be_last
+        waits.append(Postponement(failed.id, delay_of(batch, failed), failed.reason, failed.attempt, bounded))
+    postponed = postpone(connection, waits, lease.token)
+    counts["postponed"] += len(postponed)
+    spent += [(wait.id, _overdue(wait)) for wait in waits if wait.bounded and wait.id not in postponed]
     return counts + park(connection, batch, lease.token, step, seen, spent)
+
+
+def _overdue(wait: Postponement) -> str:
+    hours, delay = RETRY_FOR.total_seconds() / 3600, wait.delay.total_seconds()
+    return f"{wait.reason} (the next try, in {delay:.0f} s, would be more than {hours:g} h after the first that failed)"
 
 
 def park(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
@@ -12,7 +13,8 @@ from ops.facts import gather
 from ops.judging import judge, stored_demand
 from ops.keeping import LeaseKeeper
 from ops.parallel import in_a_thread
-from ops.parking import PAUSE_WAIT, park
+from ops.parking import PAUSE_WAIT, Failed, park, wait_or_give_up
+from ops.snapshots import NOT_BEGUN, changes, take_snapshots
 from policies.approval import still_satisfied
 from policies.risk import Assessment, assess
 from policies.states import Event, State
@@ -20,6 +22,7 @@ from policies.validation import Validation
 from resources.failpoints import Failpoint, reach
 from resources.look_ups import behind, resolve
 from resources.store.claim import Lease
+from resources.store.contention import again_when_contended
 from resources.store.effects import mark_rechecked
 from resources.store.engine import transaction
 from resources.store.ledger import LedgerEvent, append
@@ -27,6 +30,7 @@ from resources.store.moves import Move, Postponement, advance, postpone
 from resources.store.stages import release_claims
 
 
+@again_when_contended
 def recheck(batch: Batch, lease: Lease, executions: Sequence[Execution]) -> tuple[list[Execution], Counts]:
     """The executions that may go on, and what became of the others.
 
@@ -44,6 +48,10 @@ def recheck(batch: Batch, lease: Lease, executions: Sequence[Execution]) -> tupl
         with transaction(batch.engine) as connection:
             postpone(connection, [Postponement(one.id, PAUSE_WAIT, why, attempt=False) for one in due], lease.token)
         return [one for one in executions if one.row.rechecked], Counts({RECORDS_UNAVAILABLE: len(due)})
+    seen = _look_outside(batch, lease, due)
+    unread = [Failed(one.id, one.row.attempts, reason) for one in due if isinstance(reason := seen[one.id], str)]
+    blind = {failed.id for failed in unread}
+    due = [one for one in due if one.id not in blind]
     stale: list[tuple[Execution, str]] = []
     with transaction(batch.engine) as connection:
         facts = gather(connection, batch, [one.case for one in due], take=False)
@@ -51,16 +59,38 @@ def recheck(batch: Batch, lease: Lease, executions: Sequence[Execution]) -> tupl
             roles = [] if one.row.disabled else one.row.roles
             validation = judge(batch.workflow, batch.policy, one.case, roles, records)
             now = assess(one.case.sealed, validation, facts[one.id], batch.policy, batch.workflow.rules)
+            changed_outside = _changed(one, seen[one.id])
             if not still_satisfied(stored_demand(one.row.demand), now):
                 stale.append((one, _why(validation, now)))
-        left = {one.id for one, _ in stale}
+            elif changed_outside:
+                stale.append((one, changed_outside))
+        left = {one.id for one, _ in stale} | blind
         rechecked = mark_rechecked(connection, lease.token, [one.id for one in due if one.id not in left])
         changed = [one for one in due if one.id in rechecked and one.row.policy_version != batch.policy.version]
         append(connection, [_covered(one, batch.policy.version) for one in changed], batch.actor)
         counts = _send_back(connection, batch, lease, stale)
+        counts += wait_or_give_up(connection, batch, lease, "execute", State.EXECUTING, unread)
         reach(Failpoint.RECORDING_RECHECK)
     reach(Failpoint.RECHECK_RECORDED)
     return [one for one in executions if one.id not in left], counts
+
+
+def _look_outside(batch: Batch, lease: Lease, due: Sequence[Execution]) -> Mapping[uuid.UUID, dict[str, str] | str]:
+    """What the state that the remaining actions rest on is now, for those of which it was read before."""
+    wanted = [
+        (one.id, action)
+        for one in due
+        for action, state in zip(one.case.sealed.actions, one.states, strict=True)
+        if state in NOT_BEGUN and action.action_id in (one.row.snapshots or {})
+    ]
+    nothing: dict[uuid.UUID, dict[str, str] | str] = {one.id: {} for one in due}
+    return nothing | dict(take_snapshots(batch, wanted, LeaseKeeper(batch, lease).keep))
+
+
+def _changed(one: Execution, now: dict[str, str] | str) -> str:
+    assert isinstance(now, dict)  # what could not be read is not judged
+    states = zip(one.case.sealed.actions, one.states, strict=True)
+    return changes(one.row.snapshots or {}, now, [action.action_id for action, state in states if state in NOT_BEGUN])
 
 
 def _covered(one: Execution, version: str) -> LedgerEvent:

@@ -3,28 +3,33 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import sqlalchemy as sa
+
+from ops.asking import Answer, ask, unanswered
 from ops.batch import CHUNK, Batch, Counts
 from ops.compensate import BACKWARD
 from ops.execute import FORWARD
 from ops.executing import Execution, execution
 from ops.judging import read_cases
 from ops.keeping import LeaseKeeper
+from ops.late_undo import undo_late
 from ops.parallel import in_threads
 from ops.parking import MAX_ATTEMPTS, MAX_LONE_CRASHES, Failed, deadly, park, wait_or_give_up
+from ops.restored import clear_restored
 from ops.sending import Direction, Sender
 from policies.actions import OnUnknown
 from policies.effects import EffectState
-from policies.errors import NotExecuted
 from policies.outcomes import Done, Refused, Semantics
 from policies.reconciliation import Absence, Verdict, after_absence
 from policies.states import State
-from resources.adapters.outcome import Unknown, look_up
 from resources.failpoints import Failpoint, reach
 from resources.store.approvals import announce_waiting, expire_approvals
 from resources.store.claim import Lease, release
+from resources.store.contention import again_when_contended
 from resources.store.effects import Outcome, executions, sweep_leases, unknown_effects
 from resources.store.engine import transaction
 
@@ -32,32 +37,35 @@ ASSUMED = "done, as the catalogue says of this notification: nobody can find out
 """What the result of an effect says that nobody saw done."""
 
 
-_SWEEPS = (
-    ("leases_swept", sweep_leases, Failpoint.SWEEPING, Failpoint.SWEPT),
-    ("expired", expire_approvals, Failpoint.EXPIRING, Failpoint.EXPIRED),
-)
-
-
 def reconcile(batch: Batch) -> Counts:
-    """Sweep expired leases, expire approvals, and look up every effect of unknown outcome before anything is sent."""
+    """Sweep expired leases, expire approvals, and find out what may have been done before anything is sent."""
     counts = Counts()
-    name, key = batch.workflow.name, batch.key
-    for label, sweep, before, after in _SWEEPS:
-        page = CHUNK
-        while page == CHUNK and batch.time_left():
-            with transaction(batch.engine) as connection:
-                page = sweep(connection, name, key, CHUNK)
-                if page:
-                    reach(before)
-            if page:
-                reach(after)
-            counts[label] += page
+    counts["leases_swept"] += _sweep(batch, sweep_leases, Failpoint.SWEEPING, Failpoint.SWEPT)
+    counts += clear_restored(batch)
+    counts["expired"] += _sweep(batch, expire_approvals, Failpoint.EXPIRING, Failpoint.EXPIRED)
     counts["announced"] += _announce(batch)
     for state, direction in ((State.EXECUTING, FORWARD), (State.COMPENSATING, BACKWARD)):
         with Sender(batch, direction) as sender:
             for lease in batch.claimed(state, unknown=True):
                 counts += _look_up_chunk(batch, lease, sender, state, direction)
+    counts += undo_late(batch)
     return +counts
+
+
+def _sweep(
+    batch: Batch, sweep: Callable[[sa.Connection, str, str, int], int], before: Failpoint, after: Failpoint
+) -> int:
+    """Sweep page by page; returns how many requests that took."""
+    swept, page = 0, CHUNK
+    while page == CHUNK and batch.time_left():
+        with transaction(batch.engine) as connection:
+            page = sweep(connection, batch.workflow.name, batch.key, CHUNK)
+            if page:
+                reach(before)
+        if page:
+            reach(after)
+        swept += page
+    return swept
 
 
 def _announce(batch: Batch) -> int:
@@ -70,6 +78,7 @@ def _announce(batch: Batch) -> int:
     return announced
 
 
+@again_when_contended
 def _look_up_chunk(batch: Batch, lease: Lease, sender: Sender, state: State, direction: Direction) -> Counts:
     with transaction(batch.engine) as connection:
         # One more than elsewhere: a look-up changes nothing, and may settle what the other crashes left open.
@@ -83,7 +92,9 @@ def _look_up_chunk(batch: Batch, lease: Lease, sender: Sender, state: State, dir
     keeper = LeaseKeeper(batch, lease)
     learnt = _Learnt()
     concurrency = min((sender.adapter(effect.action_type).semantics.concurrency for effect in asked), default=1)
-    for effect, answer in in_threads(lambda one: _ask(sender, one), asked, concurrency, keeper.keep):
+    for effect, answer in in_threads(
+        lambda one: ask(sender, one.action_type, one.idempotency_key), asked, concurrency, keeper.keep
+    ):
         semantics = sender.adapter(effect.action_type).semantics
         on_unknown = batch.workflow.catalogue.entries[effect.action_type].action_type.on_unknown
         learnt.add(semantics, on_unknown, known[effect.request_id], effect, answer)
@@ -95,19 +106,6 @@ def _look_up_chunk(batch: Batch, lease: Lease, sender: Sender, state: State, dir
         reach(Failpoint.RECORDING_LOOK_UPS)
     reach(Failpoint.LOOK_UPS_RECORDED)
     return counts
-
-
-Answer = Done | Refused | NotExecuted | Unknown | None
-
-
-def _ask(sender: Sender, effect: Any) -> Answer:
-    adapter = sender.adapter(effect.action_type)
-    if not adapter.semantics.lookup:
-        return None
-    reach(Failpoint.LOOKING_UP)
-    answer = look_up(adapter, effect.idempotency_key)
-    reach(Failpoint.LOOKED_UP)
-    return answer
 
 
 @dataclass(slots=True)
@@ -125,9 +123,8 @@ class _Learnt:
         elif isinstance(answer, Refused):
             self.outcomes.append(Outcome(*base, EffectState.REFUSED, error=f"{answer.code}: {answer.reason}"))
         elif answer is not None:
-            reason = answer.reason if isinstance(answer, Unknown) else str(answer)
-            after = answer.retry_after or 0.0 if isinstance(answer, NotExecuted) else 0.0
-            self.failures.append(Failed(one.id, one.row.attempts, f"the look-up failed: {reason}", after=after))
+            why, after = unanswered(answer)
+            self.failures.append(Failed(one.id, one.row.attempts, why, after=after))
         else:
             absence = after_absence(
                 semantics, since_first=effect.since_first, since_last=effect.since_last, on_unknown=on_unknown

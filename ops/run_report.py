@@ -9,8 +9,9 @@ from urllib.parse import quote
 import dagster as dg
 
 from ops.close_batch import BatchReport
-from policies.asset_names import NO_OPEN_CASES, REQUEST_BATCH
+from policies.asset_names import APPROVALS_ANSWERED, NO_OPEN_CASES, REQUEST_BATCH
 from policies.redaction import clipped
+from resources.store.reports import Waiting
 
 MAX_CELL = 200
 """Characters of one table cell: the event log is no place for documents, and the web server has to render them."""
@@ -29,11 +30,8 @@ def report(context: dg.OpExecutionContext, result: BatchReport) -> None:
     metadata: dict[str, Any] = {f"requests_{state}": count for state, count in sorted(by_state.items())}
     metadata["due_now"] = result.standing.due
     metadata["open_dead_letters"] = result.standing.open_cases
-    desk = os.environ.get("FAILSAFE_DESK_URL")  # where people reach the desk; only the deployment knows
-    if desk:
-        workflow = quote(context.resources.workflow.workflow.name)
-        metadata["review_desk"] = dg.MetadataValue.url(f"{desk.rstrip('/')}/inbox?workflow={workflow}")
-    _tell_asset(context, metadata, result.standing.open_cases)
+    metadata |= desk_link(context.resources.workflow.workflow.name)
+    _tell_asset(context, metadata, result)
     if result.parked:
         metadata["parked"] = dg.MetadataValue.table(
             [
@@ -52,16 +50,45 @@ def report(context: dg.OpExecutionContext, result: BatchReport) -> None:
         )
 
 
-def _tell_asset(context: dg.OpExecutionContext, counts: dict[str, Any], open_cases: int) -> None:
-    """Show on the asset of the requests how the batch stands; alerts belong on its check."""
+def desk_link(workflow: str) -> dict[str, dg.MetadataValue[str]]:
+    """Metadata that leads to what waits of a workflow, where FAILSAFE_DESK_URL says where people reach the desk."""
+    desk = os.environ.get("FAILSAFE_DESK_URL")
+    if not desk:
+        return {}
+    return {"review_desk": dg.MetadataValue.url(f"{desk.rstrip('/')}/inbox?workflow={quote(workflow)}")}
+
+
+def _tell_asset(context: dg.OpExecutionContext, counts: dict[str, Any], result: BatchReport) -> None:
+    """Show on the asset of the requests how the batch stands; alerts belong on its checks."""
     requests = dg.AssetKey([context.resources.workflow.workflow.name, REQUEST_BATCH])
     context.log_event(dg.AssetObservation(requests, partition=context.partition_key, metadata=dict(counts)))
-    context.log_event(
-        dg.AssetCheckEvaluation(  # type: ignore[arg-type]  # accepted, though the annotation does not say so
-            asset_key=requests,
-            check_name=NO_OPEN_CASES,
-            passed=open_cases == 0,
-            partition=context.partition_key,
-            metadata={"open_dead_letters": open_cases},
+    for found in (cases_found(result.standing.open_cases), waiting_found(result.waiting)):
+        context.log_event(
+            dg.AssetCheckEvaluation(  # type: ignore[arg-type]  # accepted, though the annotation does not say so
+                asset_key=requests, partition=context.partition_key, **found
+            )
         )
-    )
+
+
+def cases_found(open_cases: int) -> dict[str, Any]:
+    """What the check `no_open_cases` says of so many open dead letters."""
+    return {
+        "check_name": NO_OPEN_CASES,
+        "passed": open_cases == 0,
+        "severity": dg.AssetCheckSeverity.ERROR,
+        "metadata": {"open_dead_letters": open_cases},
+    }
+
+
+def waiting_found(waiting: Waiting) -> dict[str, Any]:
+    """What the check `approvals_answered` says of a batch's open approval requests; late ones are a warning."""
+    return {
+        "check_name": APPROVALS_ANSWERED,
+        "passed": waiting.late == 0,
+        "severity": dg.AssetCheckSeverity.WARN,
+        "metadata": {
+            "waiting": waiting.open,
+            "late": waiting.late,
+            "oldest_waiting_hours": round(waiting.oldest_seconds / 3600, 2),
+        },
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
@@ -28,6 +28,7 @@ from resources.adapters.base import Adapter, opened
 from resources.adapters.outcome import Unknown, call
 from resources.failpoints import SendingPoints, reach
 from resources.store.claim import Lease
+from resources.store.contention import again_when_contended
 from resources.store.effects import Outcome, Start, Started, start_effects
 from resources.store.engine import transaction
 
@@ -141,17 +142,7 @@ class Sender:
         executions = [one for one, _ in group]
         by_id = {one.id: (one, sending) for one, sending in group}
         started_at = time.monotonic()
-        with transaction(self._batch.engine) as connection:
-            answers = start_effects(connection, lease.token, provider, [sending.start for _, sending in group])
-            refused = [
-                (by_id[answer.request_id][0], Refusal(answer.refusal), timedelta(seconds=answer.wait_seconds))
-                for answer in answers
-                if answer.refusal is not None
-            ]
-            self._told.append(self._direction.refuse(connection, self._batch, lease, refused))
-            reach(points.starting)
-        reach(points.started)
-        going = [answer for answer in answers if answer.refusal is None]
+        going = self._start(lease, provider, by_id)
 
         def send_one(answer: Started) -> Outcome:
             if time.monotonic() - started_at > START_WINDOW or not keeper.holds(answer.request_id, timeout):
@@ -159,7 +150,7 @@ class Sender:
             reach(points.calling)
             told = call(adapter, by_id[answer.request_id][1].action, answer.key)
             reach(points.answered)
-            return _outcome(answer, told)
+            return outcome_of(answer, told)
 
         done: set[uuid.UUID] = set()
         arrived: list[Outcome] = []
@@ -181,6 +172,26 @@ class Sender:
         self._learn_pace(action_type, sent, time.monotonic() - started_at)
         return done
 
+    @again_when_contended
+    def _start(
+        self, lease: Lease, provider: str, ready: Mapping[uuid.UUID, tuple[Execution, Sending]]
+    ) -> list[Started]:
+        """Start what may start, and send where it belongs what may not."""
+        points = self._direction.points
+        with transaction(self._batch.engine) as connection:
+            answers = start_effects(connection, lease.token, provider, [sending.start for _, sending in ready.values()])
+            refused = [
+                (ready[answer.request_id][0], Refusal(answer.refusal), timedelta(seconds=answer.wait_seconds))
+                for answer in answers
+                if answer.refusal is not None
+            ]
+            counts = self._direction.refuse(connection, self._batch, lease, refused)
+            reach(points.starting)
+        self._told.append(counts)
+        reach(points.started)
+        return [answer for answer in answers if answer.refusal is None]
+
+    @again_when_contended
     def _record(self, lease: Lease, executions: Sequence[Execution], outcomes: Sequence[Outcome]) -> None:
         with transaction(self._batch.engine) as connection:
             counts = self._direction.settle(connection, self._batch, lease, executions, outcomes)
@@ -195,7 +206,8 @@ class Sender:
             self._group_sizes[action_type] = max(1, min(fits, last * 4, CHUNK))
 
 
-def _outcome(started: Started, answer: Done | Refused | NotExecuted | Unknown) -> Outcome:
+def outcome_of(started: Started, answer: Done | Refused | NotExecuted | Unknown) -> Outcome:
+    """What the answer to one call makes of a started effect."""
     base = (started.request_id, started.ordinal, started.key)
     if isinstance(answer, Done):
         return Outcome(*base, EffectState.DONE, answer.reference, answer.result)

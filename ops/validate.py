@@ -19,6 +19,7 @@ from policies.states import Event, State
 from policies.validation import Validation
 from resources.failpoints import Failpoint, reach
 from resources.look_ups import behind, resolve
+from resources.store.contention import again_when_contended
 from resources.store.engine import transaction
 from resources.store.isolation import write_in_halves
 from resources.store.ledger import LedgerEvent, append
@@ -65,13 +66,16 @@ def _page(batch: Batch, writing: WriteBehind, counts: Counts, after: uuid.UUID) 
     return last_id(rows)
 
 
+@again_when_contended
 def _record(
     batch: Batch, judged: Sequence[Judged], unreadable: Sequence[tuple[uuid.UUID, str]], counts: Counts
 ) -> None:
     with transaction(batch.engine) as connection:
-        counts.update(_write(connection, batch, judged))
-        counts.update(send_to_review(connection, batch, State.PROPOSAL_READY, unreadable))
+        written = _write(connection, batch, judged) + send_to_review(
+            connection, batch, State.PROPOSAL_READY, unreadable
+        )
         reach(Failpoint.RECORDING_FINDINGS)
+    counts.update(written)
     reach(Failpoint.FINDINGS_RECORDED)
 
 

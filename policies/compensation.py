@@ -68,16 +68,24 @@ def undo_of(kind: ActionType, values: Mapping[str, Any], reference: str | None) 
     """
     if kind.undo is None:
         raise DefinitionError(f"action {kind.name} has no undo; only reversible actions are compensated")
-    parameters = {name: values[name] for name in undo_fields(kind)}
-    if REFERENCE in kind.undo.model_fields and REFERENCE not in parameters:
-        parameters[REFERENCE] = reference
-    document = canonical_bytes(parameters)
+    return recorded_undo(kind.undo, {name: values[name] for name in undo_fields(kind)}, reference)
+
+
+def recorded_undo(undo: type[Action], parameters: Mapping[str, Any], reference: str | None) -> Undo:
+    """The compensation that was written down with these parameters before its action was sent.
+
+    Raises:
+        DefinitionError: the undo does not take them.
+    """
+    if REFERENCE in undo.model_fields and REFERENCE not in parameters:
+        parameters = {**parameters, REFERENCE: reference}
+    document = canonical_bytes(dict(parameters))
     try:
-        action = kind.undo.model_validate_json(document)
+        action = undo.model_validate_json(document)
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise DefinitionError(f"{kind.undo.action_type.name} cannot undo it: {where}: {first['msg']}") from None
+        raise DefinitionError(f"{undo.action_type.name} cannot undo it: {where}: {first['msg']}") from None
     return Undo(action, domain_hash(PARAMETERS, document))
 
 

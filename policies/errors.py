@@ -60,6 +60,10 @@ class StoreUnavailable(FailsafeError):
     """The database cannot be reached; check FAILSAFE_DATABASE_URL and run `failsafe doctor`."""
 
 
+class StoreContended(StoreUnavailable):
+    """Other transactions were in the way again and again; nothing was lost. Look for a long one, then run again."""
+
+
 class NotExecuted(FailsafeError):
     """The provider certainly did nothing (rate limit, refused connection); the same key may be sent again later."""
 

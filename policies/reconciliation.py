@@ -49,3 +49,23 @@ def after_absence(
     if semantics.honours_key is not None and since_first + semantics.timeout < semantics.honours_key:
         return Absence(Verdict.SEND_AGAIN)
     return Absence(Verdict.ASSUME_DONE if on_unknown == "assume_done" else Verdict.ASK_A_PERSON)
+
+
+def after_restore(
+    semantics: Semantics, *, since_received: timedelta, since_restored: timedelta, on_unknown: OnUnknown = "ask"
+) -> Absence:
+    """Judge what a request may have done after the backup was taken, where it was not found or cannot be looked up.
+
+    Args:
+        since_received: time since the request came in; no key of it can be older.
+        since_restored: time since the restore. No worker of before sends any more, and the rules of absence count from
+            there.
+        on_unknown: as for `after_absence`.
+
+    Nobody knows that anything was sent at all. So what a look-up does not show when nothing can be under way any more
+    was not done and may be sent, even where the provider honours no key.
+    """
+    absence = after_absence(semantics, since_first=since_received, since_last=since_restored, on_unknown=on_unknown)
+    if semantics.lookup and absence.verdict is not Verdict.WAIT:
+        return Absence(Verdict.SEND_AGAIN)
+    return absence

@@ -14,6 +14,7 @@ class Refusal(StrEnum):
     LEASE_LOST = "lease_lost"
     NOT_EXECUTING = "not_executing"
     NOT_COMPENSATING = "not_compensating"
+    RESTORED = "restored"
     NOTHING_TO_UNDO = "nothing_to_undo"
     LATER_ACTION_OPEN = "later_action_open"
     CANCEL_REQUESTED = "cancel_requested"
@@ -48,6 +49,7 @@ MOVED_ON = frozenset({Refusal.NO_SUCH_REQUEST, Refusal.LEASE_LOST, Refusal.NOT_E
 
 WAITS = frozenset(
     {
+        Refusal.RESTORED,
         Refusal.PAUSED,
         Refusal.NOT_RECHECKED,
         Refusal.CANCEL_REQUESTED,

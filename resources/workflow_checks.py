@@ -7,17 +7,25 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
+from uuid import UUID
 
 from policies.actions import Action, ActionType, Request
 from policies.batches import BatchWindows
-from policies.compensation import undo_fields
 from policies.errors import DefinitionError
+from policies.sealing import MAX_ACTIONS
+from policies.undo_checks import check_undo
 from resources.adapters.base import Adapter
 from resources.extractors.base import traits
 from resources.records import Records
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}")
 """Workflow names: they become part of job names, asset keys, idempotency keys and addresses."""
+
+MAX_KEY = 255
+"""Characters of an idempotency key: what a provider takes at most, and the store."""
+
+_LONGEST_REST = len(f":{UUID(int=0)}:{MAX_ACTIONS}::999999:undo")
+"""Of a key beside the names of workflow and action type; no action is tried anew a million times."""
 
 
 def check_workflow(workflow: Any) -> None:
@@ -66,6 +74,11 @@ def _check_actions(workflow: Any) -> None:
     for model in known:
         if names.setdefault(model.action_type.name, model) is not model:
             _fail(workflow, f"actions: two classes have the type name {model.action_type.name!r}; rename one")
+    longest = MAX_KEY - _LONGEST_REST - len(workflow.name)
+    for name in names:
+        if len(name) > longest:
+            _fail(workflow, f"actions: the type name {name[:40]!r}... has {len(name)} characters; it is part of every "
+                f"idempotency key, which has room for {longest} here: shorten it")  # fmt: skip
     for model, adapter in workflow.actions.items():
         _check_executes(workflow, adapter, model, known)
         _check_undo(workflow, adapter, model.action_type, known)
@@ -78,7 +91,7 @@ def _check_undo(workflow: Any, adapter: Adapter, kind: ActionType, known: tuple[
     if undo.action_type.reversible:
         _fail(workflow, f"actions: {undo.action_type.name} undoes another action, so say reversible=False there")
     try:
-        undo_fields(kind)
+        check_undo(kind)
     except DefinitionError as error:
         _fail(workflow, f"actions: {error}")
     if undo not in workflow.actions:

@@ -13,7 +13,16 @@ from resources.store.queries import query
 
 APPROVAL_LANDED: Final = "approval_landed"
 QUEUED: Final = "queued"
-OTHER_REASONS: Final = ("retry_due", "lease_expired", "unknown_effect", "approval_expired", "notice_due", QUEUED)
+OTHER_REASONS: Final = (
+    "retry_due",
+    "lease_expired",
+    "unknown_effect",
+    "approval_expired",
+    "notice_due",
+    QUEUED,
+    "cases_closed",
+    "approval_waits",
+)
 """With a landed approval, every reason of the view `due_batches`; the most pressing first."""
 
 REST: Final = timedelta(seconds=30)

@@ -11,7 +11,7 @@ from hypothesis import settings
 ROOT = Path(__file__).resolve().parent.parent
 
 # A test never touches what the shell around it points at, and leaves nothing outside the ignored folder.
-for name in ("FAILSAFE_DATABASE_URL", "DAGSTER_HOME", "DAGSTER_PG_URL"):
+for name in ("FAILSAFE_DATABASE_URL", "FAILSAFE_DAGSTER_URL", "DAGSTER_HOME", "DAGSTER_PG_URL"):
     os.environ.pop(name, None)
 os.environ["DAGSTER_DISABLE_TELEMETRY"] = "1"
 os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(ROOT / ".failsafe" / "hypothesis")

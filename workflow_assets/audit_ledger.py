@@ -8,6 +8,7 @@ from typing import Any
 import dagster as dg
 import sqlalchemy as sa
 
+from ops.run_report import desk_link
 from policies.asset_names import AUDIT_LEDGER, CHAIN_INTACT
 from policies.audit import verify_chain
 from resources.store.chains import batch_chains
@@ -36,6 +37,7 @@ def audit_ledger(connection: sa.Connection, workflow: str, batch: str) -> dg.Mat
             [dg.TableRecord({"type": name, "events": count}) for name, count in sorted(events.items())],
             schema=dg.TableSchema([dg.TableColumn("type"), dg.TableColumn("events", "int")]),
         ),
+        **desk_link(workflow),
     }
     key = dg.AssetKey([workflow, AUDIT_LEDGER])
     return dg.MaterializeResult(

@@ -7,6 +7,7 @@ import dagster as dg
 from ops.batch import WorkflowRun
 from ops.process_batch import process_batch
 from policies.run_tags import BATCH, batch_tag
+from resources.backoff_base import backoff_base_seconds
 from resources.database_url import database_url
 from resources.lease_length import lease_seconds
 from resources.workflow import Workflow
@@ -37,6 +38,6 @@ def batch_job(workflow: Workflow) -> dg.JobDefinition:
 def _workflow_run(workflow: Workflow) -> dg.ResourceDefinition:
     """Resolved in the process of the run: neither a database URL nor any other setting is part of the definition."""
     return dg.ResourceDefinition(
-        resource_fn=lambda _context: WorkflowRun(workflow, database_url(), lease_seconds()),
+        resource_fn=lambda _context: WorkflowRun(workflow, database_url(), lease_seconds(), backoff_base_seconds()),
         description=f"The workflow {workflow.name}, version {workflow.version}, and its store.",
     )

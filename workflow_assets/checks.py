@@ -1,12 +1,16 @@
 """The asset checks of a workflow: each has a result for every batch, so that a good day does not hide a bad one."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import dagster as dg
+import sqlalchemy as sa
 
+from ops.run_report import cases_found, waiting_found
 from policies.asset_names import (
+    APPROVALS_ANSWERED,
     AUDIT_LEDGER,
     CHAIN_INTACT,
     EVALUATION_METRICS,
@@ -17,7 +21,7 @@ from policies.asset_names import (
 )
 from resources.database_url import database_url
 from resources.store.reading import reading
-from resources.store.reports import open_cases
+from resources.store.reports import open_cases, waiting_in_batch
 from resources.workflow import Workflow
 from workflow_assets.partitions import batch_partitions
 
@@ -42,20 +46,38 @@ def report_checks(workflow: Workflow) -> list[dg.AssetCheckSpec]:
         ]
 
 
-def no_open_cases(workflow: Workflow) -> dg.AssetChecksDefinition:
-    """The check that alerts belong on: evaluated at the end of every run on a batch, and whenever somebody asks."""
+def request_checks(workflow: Workflow) -> list[dg.AssetChecksDefinition]:
+    """The checks that alerts belong on: evaluated at the end of every run, with every report, and whenever one asks."""
+    return [
+        _request_check(
+            workflow,
+            NO_OPEN_CASES,
+            "The batch holds no dead letter that nobody has redriven, resolved or discarded.",
+            lambda connection, batch: cases_found(open_cases(connection, workflow.name, batch)),
+        ),
+        _request_check(
+            workflow,
+            APPROVALS_ANSWERED,
+            "No question to people has used up more than half of the time until it expires.",
+            lambda connection, batch: waiting_found(waiting_in_batch(connection, workflow.name, batch)),
+        ),
+    ]
+
+
+def _request_check(
+    workflow: Workflow, name: str, description: str, look: Callable[[sa.Connection, str], dict[str, Any]]
+) -> dg.AssetChecksDefinition:
     with _preview_allowed():
 
         @dg.asset_check(
             asset=dg.AssetKey([workflow.name, REQUEST_BATCH]),
-            name=NO_OPEN_CASES,
-            description="The batch holds no dead letter that nobody has redriven, resolved or discarded.",
+            name=name,
+            description=description,
             partitions_def=batch_partitions(workflow.batches),
         )
         def check(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
             with reading(database_url(), seconds=60) as connection:
-                count = open_cases(connection, workflow.name, context.op_execution_context.partition_key)
-            return dg.AssetCheckResult(passed=count == 0, metadata={"open_dead_letters": count})
+                return dg.AssetCheckResult(**look(connection, context.op_execution_context.partition_key))
 
     return check
 

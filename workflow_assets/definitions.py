@@ -16,7 +16,7 @@ from sensors.outbox_waiting import outbox_waiting
 from sensors.targets import Target
 from sensors.work_due import work_due
 from workflow_assets.batch_job import batch_job
-from workflow_assets.checks import no_open_cases
+from workflow_assets.checks import request_checks
 from workflow_assets.outbox_job import outbox_job
 from workflow_assets.partitions import batch_partitions
 from workflow_assets.report_batch import report_assets, report_job
@@ -51,7 +51,7 @@ def definitions(*workflows: Workflow, outbox: Destination | None = None) -> dg.D
             *(_request_batch(workflow) for workflow in workflows),
             *(report_assets(workflow) for workflow in workflows),
         ],
-        asset_checks=[no_open_cases(workflow) for workflow in workflows],
+        asset_checks=[check for workflow in workflows for check in request_checks(workflow)],
         jobs=[*(target.job for target in (*batch_jobs, *report_jobs)), *outbox_jobs],
         sensors=[
             approvals_landed(batch_jobs),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import sqlalchemy as sa
 
+from ops.run_report import desk_link
 from policies.asset_names import EVALUATION_METRICS, NO_DUPLICATE_EFFECTS, NO_EFFECT_WITHOUT_AUTHORITY
 from policies.states import State
 from policies.tiers import Tier
@@ -59,6 +60,7 @@ def evaluation_metrics(
         "open": change.open,
         "parked": change.parked,
         "by_tier": dg.MetadataValue.table([dg.TableRecord(record) for record in records], schema=_SCHEMA),
+        **desk_link(workflow),
     }
     for record in records:
         for name in LATENCIES:

@@ -55,8 +55,10 @@ def report_job(workflow: Workflow) -> "UnresolvedAssetJobDefinition":
         f"{workflow.name}_report_batch",
         selection=dg.AssetSelection.assets(
             dg.AssetKey([workflow.name, AUDIT_LEDGER]), dg.AssetKey([workflow.name, EVALUATION_METRICS])
-        ),
-        description=f"Makes ledger and metrics of one settled batch of {workflow.name}. Safe to run again.",
+        )
+        | dg.AssetSelection.checks_for_assets(dg.AssetKey([workflow.name, REQUEST_BATCH])),
+        description=f"Makes ledger and metrics of one settled batch of {workflow.name}, and looks at its checks. "
+        "Safe to run again.",
         executor_def=dg.in_process_executor,
     )
 

@@ -14,6 +14,7 @@ from ops.batch import WorkflowRun
 from policies.actions import Request
 from policies.states import State
 from resources.adapters.conformance import Check, Report, Status, conformance
+from resources.backoff_base import backoff_base_seconds
 from resources.lease_length import lease_seconds
 from resources.store.engine import Duty, engine_for, transaction
 from resources.store.intake import submit_rows
@@ -101,7 +102,7 @@ def _run_batch(workflow: Workflow, batch: str, instance: dg.DagsterInstance, dat
         batch_job(workflow).execute_in_process(
             partition_key=batch,
             instance=instance,
-            resources={"workflow": WorkflowRun(workflow, database_url, lease_seconds())},
+            resources={"workflow": WorkflowRun(workflow, database_url, lease_seconds(), backoff_base_seconds())},
         )
     except dg.Failure:
         # The batch holds an open dead letter: everything was recorded before the run ended, and the outcome says so.

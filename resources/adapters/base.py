@@ -71,6 +71,15 @@ class Adapter(dg.ConfigurableResource):  # type: ignore[type-arg]  # dagster ref
         """What the provider knows of `key`; None when it knows nothing. Called only where `semantics.lookup` is set."""
         raise NotImplementedError
 
+    def snapshot(self, action: Any) -> str | None:  # noqa: ARG002  # by default no action rests on anything
+        """A fingerprint of the outside state that `action` rests on (a version, an ETag); None: it rests on none.
+
+        Taken before anybody decides, and read again before the effect: what was decided on another state is stale, is
+        judged anew, and is never carried out. An exception means that it cannot be read now, so nothing goes on. At
+        most 200 characters, which people may see; leave out what the request's own earlier actions change.
+        """
+        return None
+
     def provider(self) -> str:
         """The name under which limits, breaker and pauses are kept: adapters of one provider share it."""
         return type(self).__name__
@@ -104,6 +113,10 @@ class Adapter(dg.ConfigurableResource):  # type: ignore[type-arg]  # dagster ref
         if not accepted or not issubclass(model, accepted):
             remedy = f"annotate execute(self, action: {model.__name__}, key: str), or give it to another adapter"
             raise DefinitionError(f"{where}: execute does not take {model.action_type.name}: {remedy}")
+
+    def takes_snapshots(self) -> bool:
+        """Whether `snapshot` is defined here: without it nobody is asked, and no call is made."""
+        return type(self).snapshot is not Adapter.snapshot
 
     def open(self) -> None:
         """Called once on the copy that a run uses, its secrets resolved: prepare connections here."""

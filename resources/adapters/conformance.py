@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeVar
 from uuid import uuid4
 
 from policies.actions import Action
+from policies.compensation import undo_of
 from policies.errors import DefinitionError, NotExecuted
 from policies.outcomes import Done, Refused, Semantics
 from resources.adapters.base import Adapter, opened, secrets_of, with_secret
+from resources.adapters.outcome import Unread, snapshot
 
 LONGEST_WAIT = 30.0
 """Seconds the suite waits for an effect to become visible; a longer visibility delay is not checked."""
@@ -23,6 +28,9 @@ SLACK = 0.5
 
 AT_ONCE = 6
 """Calls made under one key at the same time."""
+
+
+Answer = TypeVar("Answer")
 
 
 class Status(StrEnum):
@@ -70,7 +78,12 @@ class Report:
 
 
 def conformance(
-    adapter: Adapter, action: Action, *, other: Action | None = None, count_effects: Callable[[str], int] | None = None
+    adapter: Adapter,
+    action: Action,
+    *,
+    other: Action | None = None,
+    count_effects: Callable[[str], int] | None = None,
+    undo_by: Adapter | None = None,
 ) -> Report:
     """Runs every check that the adapter's semantics call for. It makes real effects: point it at a sandbox.
 
@@ -79,12 +92,16 @@ def conformance(
         action: one that the provider carries out.
         other: the same type with other parameters, also acceptable, to see a reused key refused.
         count_effects: how many effects the provider holds under a key, asked of the provider itself.
+        undo_by: the adapter that carries out the undo of a reversible action, where it is another one.
     """
-    live = opened(adapter)
-    try:
-        return Report(type(adapter).__name__, tuple(_Suite(live, action, other, count_effects).run()))
-    finally:
-        live.close()
+    with ExitStack() as stack:
+        live = opened(adapter)
+        stack.callback(live.close)
+        undoing = live
+        if undo_by is not None:
+            undoing = opened(undo_by)
+            stack.callback(undoing.close)
+        return Report(type(adapter).__name__, tuple(_Suite(live, action, other, count_effects, undoing).run()))
 
 
 class _Failed(Exception):
@@ -97,9 +114,15 @@ class _Skipped(Exception):
 
 class _Suite:
     def __init__(
-        self, live: Adapter, action: Action, other: Action | None, count_effects: Callable[[str], int] | None
+        self,
+        live: Adapter,
+        action: Action,
+        other: Action | None,
+        count_effects: Callable[[str], int] | None,
+        undoing: Adapter,
     ) -> None:
         self._live = live
+        self._undoing = undoing
         self._action = action
         self._other = other
         self._count_effects = count_effects
@@ -112,12 +135,17 @@ class _Suite:
     def run(self) -> Iterator[Check]:
         promise = self._semantics
         keyed = promise.honours_key is not None or promise.shares_transaction
+        yield self._made(
+            "a snapshot stays the same while nothing changes", self._snapshot, self._live.takes_snapshots()
+        )
         yield self._made("first use executes once", self._first_use)
         yield self._made("the same key replays the same outcome", self._replay, keyed)
         yield self._made("the same key with other parameters is refused", self._mismatch, keyed)
         yield self._made("the same key at the same time makes one effect", self._at_once, keyed)
         yield self._made("an unknown key is looked up as None", self._look_up_unknown, promise.lookup)
         yield self._made("a done effect is found by its key", self._look_up_done, promise.lookup)
+        if self._action.action_type.reversible:
+            yield self._made("what was done is undone, once", self._undo)
         yield self._made("every call ended within the declared timeout", self._in_time)
         yield self._made("the target names no secret and stays the same", self._target)
         yield self._made("no secret is ever shown", self._secrets)
@@ -134,6 +162,15 @@ class _Suite:
         except Exception as error:  # noqa: BLE001  # whatever users' code raises is a failed check
             # Its text may hold the very secret that is looked for.
             return Check(name, Status.FAILED, f"{type(error).__name__} was raised")
+
+    def _snapshot(self) -> str:
+        first, again = (self._timed(lambda: snapshot(self._live, self._action)) for _ in range(2))
+        unread = next((one for one in (first, again) if isinstance(one, Unread)), None)
+        if unread is not None:
+            raise _Failed(unread.reason)
+        if first != again:
+            raise _Failed(f"it was {first!r} and then {again!r}: every approval would be stale")
+        return ""
 
     def _first_use(self) -> str:
         outcome = self._execute(self._live, self._action, self._key)
@@ -191,6 +228,27 @@ class _Suite:
             raise _Failed(f"look_up answered {_shown(found)}, execute had answered {_shown(first)}")
         return ""
 
+    def _undo(self) -> str:
+        """The undo as it would be planned, under its own key, by the rules of keys and look-ups that hold for it."""
+        first, key = self._needed_first(), f"{self._key}:undo"
+        undo = undo_of(self._action.action_type, json.loads(self._action.model_dump_json()), first.reference).action
+        outcome = self._execute(self._undoing, undo, key)
+        if not isinstance(outcome, Done):
+            raise _Failed(f"{undo.action_type.name} answered {_shown(outcome)}")
+        promise = self._undoing.semantics
+        if promise.honours_key is not None or promise.shares_transaction:
+            again = self._execute(self._undoing, undo, key)
+            if again != outcome:
+                raise _Failed(f"the second call answered {_shown(again)}, the first {_shown(outcome)}")
+        self._expect_one_effect(key)
+        delay = promise.visible_after.total_seconds()
+        if promise.lookup and delay <= LONGEST_WAIT:
+            time.sleep(delay)
+            found = self._timed(lambda: self._undoing.look_up(key))
+            if not isinstance(found, Done) or found.reference != outcome.reference:
+                raise _Failed(f"look_up answered {_shown(found)}, execute had answered {_shown(outcome)}")
+        return ""
+
     def _in_time(self) -> str:
         allowed = self._semantics.timeout.total_seconds()
         if self._slowest > allowed + SLACK:
@@ -238,7 +296,7 @@ class _Suite:
             raise _Failed(f"execute returned {type(outcome).__name__}, neither Done nor Refused")
         return outcome
 
-    def _timed(self, call: Callable[[], Done | Refused | None]) -> Done | Refused | None:
+    def _timed(self, call: Callable[[], Answer]) -> Answer:
         started = time.monotonic()
         try:
             return call()

@@ -18,6 +18,9 @@ from resources.secrets import scrubbed
 MAX_TEXT = 500
 """Longest text kept of what a provider says in words (reference, code, reason, exception message)."""
 
+MAX_SNAPSHOT = 200
+"""Longest snapshot: it is a fingerprint that a person may compare, not the state itself."""
+
 MAX_RESULT_BYTES = 16_384
 """Largest kept result; a larger one is replaced by a note: the effect is done and must be recorded."""
 
@@ -25,6 +28,13 @@ MAX_RESULT_BYTES = 16_384
 @dataclass(frozen=True, slots=True)
 class Unknown:
     """Nobody knows whether the effect happened; `reason` names the exception, bounded and free of secrets."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """The outside state could not be read; `reason` is bounded and free of secrets."""
 
     reason: str
 
@@ -50,6 +60,21 @@ def look_up(adapter: Adapter, key: str) -> CallOutcome | None:
     if answer is None:
         return None
     return _settled(adapter, answer) or Unknown(f"look_up returned {type(answer).__name__}, not Done, Refused or None")
+
+
+def snapshot(adapter: Adapter, action: Action) -> str | Unread | None:
+    """The fingerprint of the outside state that `action` rests on, as an opened adapter reads it now."""
+    try:
+        found: object = adapter.snapshot(action)
+    except Exception as error:  # noqa: BLE001  # whatever comes, the state was not read
+        return Unread(_kept(adapter, exception_text(error)))
+    if found is None:
+        return None
+    if not isinstance(found, str) or not 0 < len(found) <= MAX_SNAPSHOT:
+        return Unread(f"snapshot returned {type(found).__name__}, no text of 1 to {MAX_SNAPSHOT} characters")
+    if found != _kept(adapter, found):
+        return Unread("snapshot returned a text with a secret or with characters that cannot be stored")
+    return found
 
 
 def _classified(adapter: Adapter, error: Exception) -> NotExecuted | Unknown:

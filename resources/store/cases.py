@@ -52,7 +52,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class UnclearEffect:
-    """An effect that is unknown or late. `waits_for`: `look-up` while runs still ask the provider, else `person`."""
+    """An effect that is unknown or late. `waits_for`: `look-up` or `undo` by a run, or `person`."""
 
     key: str
     request_id: UUID

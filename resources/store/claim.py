@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from policies.states import State
 from resources.failpoints import Failpoint, reach
+from resources.store.contention import again_when_contended
 from resources.store.engine import transaction
 from resources.store.queries import query
 
@@ -61,6 +62,7 @@ class Lease:
         return self.sure_until - time.monotonic()
 
 
+@again_when_contended
 def claim(
     engine: sa.Engine,
     *,
@@ -73,12 +75,14 @@ def claim(
     length: timedelta,
     suspect: bool = False,
     unknown: bool = False,
+    restored: bool = False,
 ) -> Lease:
     """Lease up to `limit` due requests in `state`, in the order of their ids, after id `after`.
 
     Args:
         suspect: take one request that a worker died with, alone, instead of a chunk of healthy ones.
         unknown: take requests that have an effect of unknown outcome instead of those that have none.
+        restored: take requests that are not cleared since the store was restored, and no others.
     """
     token = uuid.uuid4()
     asked_at = time.monotonic()
@@ -96,6 +100,7 @@ def claim(
                 "token": token,
                 "suspect": suspect,
                 "unknown": unknown,
+                "restored": restored,
             },
         ).all()
         if rows:
@@ -106,6 +111,7 @@ def claim(
     return Lease(token, length, asked_at + length.total_seconds(), requests)
 
 
+@again_when_contended
 def renew(engine: sa.Engine, lease: Lease) -> set[uuid.UUID]:
     """Extend the lease by its length and return the ids that are still ours."""
     asked_at = time.monotonic()

@@ -21,6 +21,7 @@ from policies.errors import (
     OperationConflict,
     RequestRefused,
     SchemaMismatch,
+    StoreContended,
     StoreUnavailable,
     UnknownTransition,
     VoteRefused,
@@ -142,6 +143,11 @@ _BY_SQLSTATE: dict[str, type[FailsafeError]] = {
     "FS420": NotPossibleNow,
     "42501": NotPermitted,
 }
+_CONTENDED = {
+    "40001": "could not be put in order with others",
+    "40P01": "deadlock",
+    "55P03": "a lock was not to be had",
+}
 _VOTE_REFUSALS = {"FS410": "resolved", "FS411": "expired", "FS412": "changed", "FS413": "voted"}
 
 
@@ -160,11 +166,17 @@ def translated(error: DBAPIError) -> FailsafeError:
         return VoteRefused(_VOTE_REFUSALS[state], said)
     if state in _BY_SQLSTATE:
         return _BY_SQLSTATE[state](said)
-    if state == "22023" and said.startswith("role "):
-        return SchemaMismatch(f"{said} on this server; run `failsafe db init`")
     if state == "23505" and getattr(diagnostic, "constraint_name", None) == "approval_votes_pkey":
         return VoteRefused("voted", "you already voted on this approval request; a vote cannot be changed or repeated")
     if isinstance(error, OperationalError) or state is None:
-        return StoreUnavailable(f"the database did not answer ({state or said}); run `failsafe doctor`")
+        return _unavailable(state, said)
+    if state == "22023" and said.startswith("role "):
+        return SchemaMismatch(f"{said} on this server; run `failsafe db init`")
     constraint = getattr(diagnostic, "constraint_name", None)
     return FailsafeError(f"the database refused the statement ({state}{f', {constraint}' if constraint else ''})")
+
+
+def _unavailable(state: str | None, said: str) -> StoreUnavailable:
+    if state in _CONTENDED:
+        return StoreContended(f"{StoreContended.__doc__} ({state}: {_CONTENDED[state]})")
+    return StoreUnavailable(f"the database did not answer ({state or said}); run `failsafe doctor`")

@@ -115,3 +115,16 @@ def find_asked(database_url: str, name: str) -> Asked | None:
             "do not decide on it and tell the operator"
         )
     return asked
+
+
+def batch_of(database_url: str, approval_id: UUID) -> tuple[str, str]:
+    """Workflow and batch key of the request that an approval request is about.
+
+    Raises:
+        RequestRefused: there is no such approval request.
+    """
+    with transaction(engine_for(Duty.REVIEWER, database_url)) as connection:
+        row = connection.execute(query("batch_of_approval"), {"approval_id": approval_id}).one_or_none()
+    if row is None:
+        raise RequestRefused(f"there is no approval request {approval_id}")
+    return row.workflow, row.batch_key

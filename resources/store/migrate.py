@@ -11,16 +11,18 @@ import sqlalchemy as sa
 from policies.effects import EFFECT_TRANSITIONS
 from policies.errors import SchemaMismatch
 from policies.states import PARKED, TRANSITIONS
+from resources.store.contention import again_when_contended
+from resources.store.engine import transaction
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
 HERE = Path(__file__).parent
-SCHEMA_REVISION = "0001"
+SCHEMA_REVISION = "0002"
 """The revision this code was written for."""
 
-KNOWN_REVISIONS = frozenset({SCHEMA_REVISION})
-"""Revisions this code can run on; a later release adds the next one before it is required."""
+KNOWN_REVISIONS = frozenset({SCHEMA_REVISION, f"{int(SCHEMA_REVISION) + 1:04}"})
+"""Revisions this code can run on: its own, and the next one, which only adds: what it replaces goes a release later."""
 
 OWNER = "failsafe_owner"
 DUTIES = ("failsafe_intake", "failsafe_worker", "failsafe_reviewer", "failsafe_operator", "failsafe_auditor")
@@ -28,9 +30,16 @@ DUTIES = ("failsafe_intake", "failsafe_worker", "failsafe_reviewer", "failsafe_o
 _UPGRADE_LOCK = 7_205_759_403_792_793
 """Advisory lock key: two upgrades at once take turns."""
 
+_TURN_TIMEOUT = "60s"
+"""How long an upgrade waits for another one to end."""
+
+LOCK_TIMEOUT = "3s"
+"""How long it waits for a table, and so lets writers wait behind it."""
+
 _FUNCTION_FILES = (
     "audit",
     "principals",
+    "epochs",
     "standing",
     "eligibility",
     "delegations",
@@ -55,17 +64,24 @@ _FUNCTION_FILES = (
 def upgrade(admin_url: str) -> str:
     """Upgrade the schema `failsafe` in the database at `admin_url` and return its revision. Safe to repeat and to race.
 
-    Needs a login that may create roles and schemas. Waits at most 10 s for a lock, so that it never queues behind a
-    long transaction with all writers queueing behind it.
+    Needs a login that may create roles and schemas. Runs beside live work, in one transaction: a lock is waited for no
+    longer than 3 s, so that writers do not queue for long behind it while it queues behind a long transaction; where it
+    is not to be had, or workers and the upgrade block each other, all of it is tried again, five times.
 
     Raises:
-        sqlalchemy.exc.OperationalError: the lock was not to be had; try again when the long transaction has ended.
+        StoreContended: a lock was not to be had; upgrade again when the long transaction has ended.
     """
-    engine = sa.create_engine(admin_url, poolclass=sa.NullPool, hide_parameters=True)
-    with engine.begin() as plain:
+    _upgrade(sa.create_engine(admin_url, poolclass=sa.NullPool, hide_parameters=True))
+    return SCHEMA_REVISION
+
+
+@again_when_contended
+def _upgrade(engine: sa.Engine) -> None:
+    with transaction(engine) as plain:
         connection = plain.execution_options(no_parameters=True)  # a % in a function body is not a placeholder
-        connection.exec_driver_sql("set local lock_timeout = '10s'")
+        connection.exec_driver_sql(f"set local lock_timeout = '{_TURN_TIMEOUT}'")
         connection.exec_driver_sql(f"select pg_advisory_xact_lock({_UPGRADE_LOCK})")
+        connection.exec_driver_sql(f"set local lock_timeout = '{LOCK_TIMEOUT}'")
         _create_roles(connection)
         connection.exec_driver_sql(f"create schema if not exists failsafe authorization {OWNER}")
         connection.exec_driver_sql(f"set local role {OWNER}")
@@ -75,7 +91,6 @@ def upgrade(admin_url: str) -> str:
             connection.exec_driver_sql((HERE / "functions" / f"{name}.sql").read_text())
         connection.exec_driver_sql(guards_sql())
         connection.exec_driver_sql((HERE / "functions" / "grants.sql").read_text())
-    return SCHEMA_REVISION
 
 
 def current_revision(connection: sa.Connection) -> str | None:

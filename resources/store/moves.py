@@ -72,18 +72,23 @@ def advance(connection: sa.Connection, moves: Sequence[Move], token: uuid.UUID |
     return set(rows.scalars().all())
 
 
+RETRY_FOR = timedelta(hours=24)
+"""How long after its first failed attempt a step may still be tried again."""
+
+
 @dataclass(frozen=True, slots=True)
 class Postponement:
-    """Wait `delay` before the next try; `attempt` says whether this one counts."""
+    """Wait `delay` before the next try; `attempt` says whether this one counts, `bounded` whether the deadline does."""
 
     id: uuid.UUID
     delay: timedelta
     reason: str
     attempt: bool = True
+    bounded: bool = False
 
 
 def postpone(connection: sa.Connection, waits: Sequence[Postponement], token: uuid.UUID) -> set[uuid.UUID]:
-    """Give requests back until their next try is due; returns the ids that were still ours."""
+    """Give requests back until their next try is due; returns the ids that were still ours and may wait so long."""
     if not waits:
         return set()
     rows = connection.execute(
@@ -93,6 +98,8 @@ def postpone(connection: sa.Connection, waits: Sequence[Postponement], token: uu
             "attempts": [int(wait.attempt) for wait in waits],
             "delays": [wait.delay for wait in waits],
             "reasons": [plain_text(wait.reason) for wait in waits],
+            "bounded": [wait.bounded for wait in waits],
+            "retry_for": RETRY_FOR,
             "token": token,
         },
     )

@@ -53,6 +53,20 @@ def open_cases(connection: sa.Connection, workflow: str, batch: str) -> int:
     return count
 
 
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Open approval requests of a batch: `late` ones have used up more than half of the time until they expire."""
+
+    open: int
+    late: int
+    oldest_seconds: float
+
+
+def waiting_in_batch(connection: sa.Connection, workflow: str, batch: str) -> Waiting:
+    """How long people have been asked about what is in a batch."""
+    return Waiting(*connection.execute(query("waiting_in_batch"), {"workflow": workflow, "batch": batch}).one())
+
+
 def record_report(connection: sa.Connection, workflow: str, batch: str, change: BatchChange) -> None:
     """Note that a batch's assets were made from `change`, so that only a later change makes them anew."""
     connection.execute(

@@ -206,6 +206,8 @@ class AssessmentRow:
     mode: str
     reasons: list[dict[str, Any]]
     demand: dict[str, Any] | None
+    snapshots: Mapping[str, str]
+    """By action id; empty where no action rests on outside state."""
 
 
 def insert_assessments(
@@ -224,6 +226,7 @@ def insert_assessments(
                 "modes": [row.mode for row in rows],
                 "reasons": [json.dumps(row.reasons) for row in rows],
                 "demands": [None if row.demand is None else json.dumps(row.demand) for row in rows],
+                "snapshots": [json.dumps(row.snapshots) if row.snapshots else None for row in rows],
                 "policy_version": policy_version,
                 "policy_hash": policy_hash,
             },

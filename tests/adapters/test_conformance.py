@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
@@ -32,6 +33,7 @@ FOUND = "a done effect is found by its key"
 IN_TIME = "every call ended within the declared timeout"
 TARGET = "the target names no secret and stays the same"
 SECRET = "no secret is ever shown"
+SNAPSHOT = "a snapshot stays the same while nothing changes"
 ALL = {FIRST, REPLAY, MISMATCH, AT_ONCE, UNKNOWN_KEY, FOUND, IN_TIME, TARGET, SECRET}
 
 
@@ -99,12 +101,75 @@ def test_the_sql_adapter_conforms(empty_database: Database, monkeypatch: pytest.
     assert named(report, Status.PASSED) == ALL
 
 
+UNDONE = "what was done is undone, once"
+
+
+class Unsend(Action, name="pay.unsend", reversible=False):
+    """Takes a payment back, by the provider's own number."""
+
+    reference: str
+
+
+class Send(Action, name="pay.send", reversible=True, undo=Unsend):
+    """A payment that can be taken back."""
+
+    amount: int
+
+
+class Books(Adapter):
+    """A provider in this process that honours keys. `undoes`: what it does about an undo."""
+
+    semantics = Semantics(honours_key=timedelta(days=1), lookup=True)
+    undoes: str = "once"
+
+    def execute(self, action: Send | Unsend, key: str) -> Done | Refused:
+        if isinstance(action, Unsend) and self.undoes == "never":
+            return Refused("final", "payments are final")
+        if isinstance(action, Unsend) and self.undoes == "again and again":
+            return Done(f"u-{uuid.uuid4()}")
+        kept = _BOOKS.setdefault(key, action)
+        return Done(f"p-{key}") if kept == action else Refused("reused")
+
+    def look_up(self, key: str) -> Done | None:
+        return Done(f"p-{key}") if key in _BOOKS and not self.undoes.startswith("unseen") else None
+
+
+class Undoing(Books):
+    """Sees to undos only, and shows none of them."""
+
+    undoes: str = "unseen"
+
+
+_BOOKS: dict[str, Action] = {}
+
+
+def test_a_reversible_action_is_undone(provider: Provider) -> None:
+    """Do and undo are both carried out, each under its own key; an irreversible action has no such check."""
+    report = conformance(Books(), Send(amount=1), other=Send(amount=2))
+    report.check()
+    assert UNDONE in named(report, Status.PASSED)
+    assert UNDONE not in {check.name for check in conformance(http(provider), pay(1)).checks}
+
+
+@pytest.mark.parametrize("undoes", ["never", "again and again"])
+def test_an_undo_that_does_not_work_is_found(undoes: str) -> None:
+    """One that is refused, or that is done anew under the same key."""
+    report = conformance(Books(undoes=undoes), Send(amount=1), other=Send(amount=2))
+    assert named(report, Status.FAILED) == {UNDONE}
+
+
+def test_an_undo_by_another_adapter_is_held_to_that_ones_promise() -> None:
+    """Whoever carries it out promises a look-up that does not find it."""
+    report = conformance(Books(), Send(amount=1), other=Send(amount=2), undo_by=Undoing())
+    assert named(report, Status.FAILED) == {UNDONE}
+
+
 def test_what_is_not_promised_is_not_held_against_an_adapter(provider: Provider) -> None:
     """A provider without keys and look-up passes, with those checks reported as not promised."""
     provider.honours_keys = False
     report = conformance(http(provider, key_kept_hours=None, look_up_path=""), pay(1))
     report.check()
-    assert named(report, Status.NOT_PROMISED) == {REPLAY, MISMATCH, AT_ONCE, UNKNOWN_KEY, FOUND}
+    assert named(report, Status.NOT_PROMISED) == {SNAPSHOT, REPLAY, MISMATCH, AT_ONCE, UNKNOWN_KEY, FOUND}
 
 
 def test_what_the_caller_left_out_is_reported_as_not_checked(provider: Provider) -> None:
@@ -277,3 +342,31 @@ def test_a_long_visibility_delay_is_not_waited_for() -> None:
 
     report = conformance(Lagging(token=dg.EnvVar("PAY_TOKEN")), pay(1))
     assert FOUND in named(report, Status.NOT_CHECKED)
+
+
+class Moving(Memory):
+    """Takes a new snapshot every time."""
+
+    def snapshot(self, action: Pay) -> str:
+        return str(time.monotonic_ns())
+
+
+class Blank(Memory):
+    """Takes a snapshot of nothing."""
+
+    def snapshot(self, action: Pay) -> str:
+        return ""
+
+
+class Still(Memory):
+    """Takes the same snapshot of the same state."""
+
+    def snapshot(self, action: Pay) -> str:
+        return action.payee
+
+
+@pytest.mark.parametrize(("twin", "status"), [(Moving, Status.FAILED), (Blank, Status.FAILED), (Still, Status.PASSED)])
+def test_a_snapshot_that_moves_by_itself_is_found_out(twin: type[Memory], status: Status) -> None:
+    """Under it every approval would be stale before it could be used."""
+    report = conformance(twin(token=dg.EnvVar("PAY_TOKEN")), pay(1), other=pay(2))
+    assert SNAPSHOT in named(report, status)

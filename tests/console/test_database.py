@@ -21,7 +21,7 @@ def test_an_empty_database_becomes_ours(empty_database: Database, tmp_path: Path
     assert made["before"] is None
     assert terminal.json("db", "status") == {"revision": made["revision"], "known": True, "wanted": made["revision"]}
     assert terminal.json("db", "init") == terminal.json("db", "upgrade")
-    assert terminal.json("status") == {"states": {}, "workflows": []}
+    assert terminal.json("status") == {"states": {}, "workflows": [], "restored": None}
 
 
 def test_a_schema_of_another_version_is_left_alone(terminal: Terminal, superuser: Superuser) -> None:

@@ -23,7 +23,7 @@ def test_status_counts_by_state_and_batch(terminal: Terminal, superuser: Superus
     assert workflow["batches"] == {DAY: {"dead_lettered": 1, "awaiting_approval": 1}, "2026-01-02": {"received": 1}}
     assert workflow["open_dead_letters"] == 1
     assert workflow["oldest_waiting"] is not None
-    assert terminal.json("status", "--workflow", "other") == {"states": {}, "workflows": []}
+    assert terminal.json("status", "--workflow", "other") == {"states": {}, "workflows": [], "restored": None}
     text = terminal.said("status")
     assert "1 awaiting_approval, 1 dead_lettered" in text
     assert "1 open dead letters" in text

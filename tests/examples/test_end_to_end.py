@@ -67,6 +67,7 @@ def store(database: Database, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch,
         "SANDBOX_URL": sandbox.url,
         "FAILSAFE_DATABASE_URL": url,
         "FAILSAFE_LEASE_SECONDS": "5",
+        "FAILSAFE_BACKOFF_SECONDS": "2",
         "EXPENSES_INTAKE_TOKEN": intake.token,
         "EXPENSES_FILE": str(tmp_path / "claims.jsonl"),
     }.items():

@@ -93,8 +93,9 @@ def test_a_late_effect_names_what_undoes_it(shop: Shop, desk: Desk) -> None:
     shop.queue({"one": refund(say="saga")})
     shop.run()
     report(shop, key_of(desk, "stock.reserve"), HAPPENED)
+    key = key_of(desk, "stock.reserve")
     assert desk.open_cases() == [
-        f"{key_of(desk, 'stock.reserve')} happened after it was refused; stock.unreserve undoes it"
+        f"{key} happened after it was refused; stock.unreserve undoes it (failsafe unknown undo)"
     ]
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import uuid
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
 import pytest
+from pydantic import Field, field_validator
 
 from ops.process_batch import STEPS
 from policies.actions import Action, Authority
@@ -274,6 +277,74 @@ class Light(Action, name="lamp.light", reversible=True, undo=Unlight):
     lamp: str
 
 
+class Unfit(Action, name="lamp.unfit", reversible=False):
+    """Takes shorter names than its action, which refuses none."""
+
+    lamp: Annotated[str, Field(max_length=3)]
+
+
+class Fit(Action, name="lamp.fit", reversible=True, undo=Unfit):
+    """Fits a lamp of any name."""
+
+    lamp: str
+
+
+class Unnumber(Action, name="lamp.unnumber", reversible=False):
+    """Takes the provider's own id for a number."""
+
+    reference: int
+
+
+class Number(Action, name="lamp.number", reversible=True, undo=Unnumber):
+    """Numbers a lamp."""
+
+    lamp: str
+
+
+class Undim(Action, name="lamp.undim", reversible=False):
+    """Is choosy about lamps."""
+
+    lamp: str
+
+    @field_validator("lamp")
+    @classmethod
+    def must_be_red(cls, lamp: str) -> str:
+        """Refuses what the action took."""
+        if lamp != "red":
+            raise ValueError("not red")
+        return lamp
+
+
+class Dim(Action, name="lamp.dim", reversible=True, undo=Undim):
+    """Dims any lamp."""
+
+    lamp: str
+
+
+class Lamp(Action, name="lamp.any", reversible=False):
+    """What both of a pair inherit."""
+
+    lamp: Annotated[str, Field(max_length=30)]
+
+    @field_validator("lamp")
+    @classmethod
+    def must_be_named(cls, lamp: str) -> str:
+        """Refuses a lamp without a name."""
+        if not lamp.strip():
+            raise ValueError("no name")
+        return lamp
+
+
+class Unhang(Lamp, name="lamp.unhang", reversible=False):
+    """Takes what its action takes, and the provider's own id."""
+
+    reference: str
+
+
+class Hang(Lamp, name="lamp.hang", reversible=True, undo=Unhang):
+    """Hangs a lamp."""
+
+
 class AnyTill(HookedTill):
     def execute(self, action: Action, key: str) -> Done:
         return Done(key)
@@ -281,5 +352,35 @@ class AnyTill(HookedTill):
 
 def test_a_definition_whose_undo_does_not_fit_is_refused(shop: Shop) -> None:
     """It is found when the location loads, not when the undo is needed."""
-    with pytest.raises(DefinitionError, match=r"lamp\.unlight needs colour, which the action does not have"):
-        shop.define(actions={**shop.workflow.actions, Light: AnyTill(file=str(shop.till))})
+    till = AnyTill(file=str(shop.till))
+    for action, problem in (
+        (Light, "lamp.unlight needs colour, which the action does not have"),
+        (Fit, "lamp.unfit takes lamp over but limits it"),
+        (Number, "lamp.unnumber takes the provider's own id, which is any text"),
+        (Dim, "lamp.undim has a validator of its own, Undim.must_be_red"),
+    ):
+        with pytest.raises(DefinitionError, match=re.escape(problem)):
+            shop.define(actions={**shop.workflow.actions, action: till})
+    with pytest.raises(DefinitionError, match=r"lamp\.hang is not named, so nobody could initiate it"):
+        shop.define(actions={**shop.workflow.actions, Hang: till})  # nothing is wrong with its undo
+
+
+def named_action(name: str) -> type[Action]:
+    """An action class of this type name."""
+
+    class Named(Action, name=name, reversible=False):
+        lamp: str
+
+    return Named
+
+
+def test_a_type_name_that_no_key_has_room_for_is_refused(shop: Shop) -> None:
+    """The longest key that any proposal could need fits; one character more does not load."""
+    till = AnyTill(file=str(shop.till))
+    room = 255 - len(f"{shop.workflow.name}:{uuid.UUID(int=0)}:20::999999:undo")
+    with pytest.raises(DefinitionError, match="is not named, so nobody could initiate it"):
+        shop.define(
+            actions={**shop.workflow.actions, named_action("a" * room): till}
+        )  # nothing is wrong with its length
+    with pytest.raises(DefinitionError, match=f"has {room + 1} characters.* room for {room} here: shorten it"):
+        shop.define(actions={**shop.workflow.actions, named_action("a" * (room + 1)): till})

@@ -34,7 +34,7 @@ class Shop:
     """One workflow on one store, its provider's ledger, a clerk who submits and leads who vote."""
 
     def __init__(self, database: Database, folder: Path, policy: str = toy.POLICY) -> None:
-        self.url = database.url()
+        self.move_to(database)
         self.folder = folder
         self.till = toy.new_ledger(folder)
         self.workflow = toy.toy_workflow(folder, self.till, policy)
@@ -43,6 +43,10 @@ class Shop:
         self.batch = ""
         self.lease_seconds = 5.0
         self._leads: dict[str, str] = {}
+
+    def move_to(self, database: Database) -> None:
+        """Go on with another database, as after a restore; the providers know nothing of that."""
+        self.url, self.database_name = database.url(), str(database.superuser.database)
         options = {"options": "-c search_path=failsafe"}
         self._superuser = sa.create_engine(database.url(), poolclass=sa.NullPool, connect_args=options)
 
@@ -77,7 +81,10 @@ class Shop:
 
     def run(self, *steps: Callable[[Batch], Counts]) -> Counts:
         """One pass by all steps, or by these; returns what they counted."""
-        opened = self.open()
+        return self.run_pass(self.open(), *steps)
+
+    def run_pass(self, opened: Batch, *steps: Callable[[Batch], Counts]) -> Counts:
+        """Carry an open pass out."""
         counts = Counts()
         for step in steps or STEPS:
             counts += opened.carry_out(step)

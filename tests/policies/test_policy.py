@@ -128,6 +128,7 @@ def test_a_mistake_names_file_place_and_remedy(changes: dict[str, Any], said: li
         ({"review": REVIEW["review"] | {"people": 0}}, "decisions.high.review.people"),
         ({"review": REVIEW["review"] | {"people": "2"}}, "decisions.high.review.people"),
         ({"review": REVIEW["review"] | {"quorum": 2}}, "unknown key quorum; the keys are roles, people, expires_after"),
+        ({"review": REVIEW["review"] | {"on_expiry": "approve"}}, "unknown key on_expiry"),
     ],
 )
 def test_a_wrong_decision_does_not_load(decision: Any, said: str) -> None:

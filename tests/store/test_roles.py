@@ -92,6 +92,27 @@ OPERATIONS = (
     "select resolve_unknown('x', 'x', true, 'x')",
     "select resolve_compensation('x', gen_random_uuid(), 'x')",
 )
+CLEARING = (
+    "select suspect_effects(gen_random_uuid(), '{}', '{}', '{}', '{}', '{}', '{}')",
+    "select clear_requests(gen_random_uuid(), '{}')",
+    "select settle_late_undo(gen_random_uuid(), 'x', 'done', '0 s', '')",
+    "select notice_restore()",
+)
+EPOCHS = (
+    "select declare_restored('x', 'x')",
+    "select ask_undo('x', 'x', 'x')",
+    "select republish_events('x', '{}', 'x', false)",
+)
+GROUND = (
+    "update requests set epoch = 9",
+    "insert into epochs (number, identity, reason) values (9, 'x', 'x')",
+    "update epochs set identity = 'x'",
+    "delete from epochs",
+    "select begin_epoch(9, null, 'x')",
+    "select note_ground()",
+    "update effects set undo_due_at = now()",
+    "update outbox set parked_at = null",
+)
 PROPOSALS = (
     "update proposals set canonical = 'x'",
     "update proposals set output = 'x'",
@@ -146,6 +167,8 @@ FORBIDDEN = {
         *CREDENTIALS,
         *PRINCIPALS,
         *OPERATIONS,
+        *CLEARING,
+        *EPOCHS,
         *PROPOSALS,
         *REQUESTS[:3],
         "select * from requests",
@@ -156,13 +179,35 @@ FORBIDDEN = {
         *CREDENTIALS,
         *PRINCIPALS,
         *OPERATIONS,
+        *EPOCHS,
         *PROPOSALS,
         *REQUESTS[1:],
         "select sign_in('x')",
     ),
-    REVIEWER: (*VOTES[1:], *EFFECTS, *CREDENTIALS, *PRINCIPALS, *OPERATIONS, *PROPOSALS, *REQUESTS),
-    OPERATOR: (*VOTES, *EFFECTS, *CREDENTIALS, *PROPOSALS, *REQUESTS),
-    AUDITOR: (*VOTES, *EFFECTS, *CREDENTIALS, *PRINCIPALS, *OPERATIONS, *PROPOSALS, *REQUESTS, "select sign_in('x')"),
+    REVIEWER: (
+        *VOTES[1:],
+        *EFFECTS,
+        *CREDENTIALS,
+        *PRINCIPALS,
+        *OPERATIONS,
+        *CLEARING,
+        *EPOCHS,
+        *PROPOSALS,
+        *REQUESTS,
+    ),
+    OPERATOR: (*VOTES, *EFFECTS, *CREDENTIALS, *CLEARING, *PROPOSALS, *REQUESTS),
+    AUDITOR: (
+        *VOTES,
+        *EFFECTS,
+        *CREDENTIALS,
+        *PRINCIPALS,
+        *OPERATIONS,
+        *CLEARING,
+        *EPOCHS,
+        *PROPOSALS,
+        *REQUESTS,
+        "select sign_in('x')",
+    ),
 }
 
 
@@ -172,7 +217,7 @@ def test_a_role_cannot_do_what_is_not_its_duty(database: Database, role: str) ->
     """Its own login, not a role taken on, is refused every statement of another's duty, ledger and guards included."""
     allowed = [
         statement
-        for statement in (*FORBIDDEN[role], *LEDGER, *JUDGEMENTS, *GUARDS)
+        for statement in (*FORBIDDEN[role], *LEDGER, *JUDGEMENTS, *GUARDS, *GROUND)
         if refusal(database.url(role), statement) != NOT_PERMITTED
     ]
     assert allowed == []

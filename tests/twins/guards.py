@@ -61,7 +61,7 @@ TWINS = (
     ),
     Twin(
         "the look-up before a second call",
-        (Change("ops/reconcile.py", "    if not adapter.semantics.lookup:\n", "    if adapter.semantics.lookup:\n"),),
+        (Change("ops/asking.py", "    if not adapter.semantics.lookup:\n", "    if adapter.semantics.lookup:\n"),),
         "tests/ops/test_kills.py::test_a_worker_killed_at_any_moment_leaves_each_effect_once",
     ),
     Twin(

@@ -78,6 +78,7 @@ def test_two_workflows_load_in_one_location_beside_a_teams_own_assets(tmp_path: 
             "audit_ledger:chain_intact",
             "evaluation_metrics:no_duplicate_effects",
             "evaluation_metrics:no_effect_without_authority",
+            "request_batch:approvals_answered",
             "request_batch:no_open_cases",
         )
     )

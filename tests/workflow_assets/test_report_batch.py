@@ -225,6 +225,28 @@ def test_a_run_shows_on_the_asset_of_the_requests_how_the_batch_stands(batch: Ba
     assert batch.check(REQUESTS, "no_open_cases").passed
 
 
+def test_a_run_and_the_assets_of_its_batch_link_to_the_desk(batch: Batch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the deployment says where that is: to what waits of this workflow. Otherwise there is no link."""
+
+    def links() -> set[object]:
+        run = batch.run("refunds_process_batch")
+        (closed,) = [
+            event.step_output_data.metadata
+            for event in run.all_events
+            if event.step_key == "close_batch" and event.event_type is dg.DagsterEventType.STEP_OUTPUT
+        ]
+        batch.report()
+        observed = batch.instance.fetch_observations(REQUESTS, limit=1).records[0].asset_observation
+        assert observed is not None
+        said = [{name: plain(value) for name, value in one.items()} for one in (closed, observed.metadata)]
+        return {one.get("review_desk") for one in (*said, batch.metadata(LEDGER), batch.metadata(METRICS))}
+
+    monkeypatch.setenv("FAILSAFE_DESK_URL", "https://desk.example/")
+    assert links() == {"https://desk.example/inbox?workflow=refunds"}
+    monkeypatch.delenv("FAILSAFE_DESK_URL")
+    assert links() == {None}
+
+
 def test_an_open_dead_letter_fails_the_check_and_the_run(batch: Batch, database: Database) -> None:
     """The partition is red until somebody clears it; the check can be asked for at any time."""
     tamper(
@@ -244,3 +266,36 @@ def test_an_open_dead_letter_fails_the_check_and_the_run(batch: Batch, database:
     asked = every_asset.get_subset(asset_check_selection={dg.AssetCheckKey(REQUESTS, "no_open_cases")})
     assert asked.execute_in_process(partition_key=batch.key, instance=batch.instance).success
     assert batch.check(REQUESTS, "no_open_cases").passed
+
+
+def test_a_report_looks_at_the_cases_again(batch: Batch, database: Database) -> None:
+    """A case that was discarded after the last run no longer shows once the report is made anew."""
+    tamper(
+        database,
+        "insert into dead_letters (request_id, step, failure, trace_id) select id, 'extract', 'gave up', trace_id"
+        " from requests where state = 'needs_review'",
+    )
+    batch.report()
+    assert not batch.check(REQUESTS, "no_open_cases").passed
+    tamper(database, "delete from dead_letters")
+    batch.report()
+    assert batch.check(REQUESTS, "no_open_cases").passed
+
+
+@pytest.mark.parametrize("job", ["refunds_process_batch", "refunds_report_batch"])
+def test_a_question_that_waits_too_long_is_a_warning(batch: Batch, database: Database, job: str) -> None:
+    """It has used up more than half of its time; the run itself stays green, and says how old the oldest is."""
+    assert batch.check(REQUESTS, "approvals_answered").passed
+    earlier = "opened_at = opened_at - interval '40 hours', expires_at = expires_at - interval '40 hours'"
+    tamper(database, f"update approval_requests set {earlier}")
+    assert batch.run(job).success
+    found = batch.check(REQUESTS, "approvals_answered")
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.WARN)
+    assert {name: plain(value) for name, value in found.metadata.items()} == {
+        "waiting": 1,
+        "late": 1,
+        "oldest_waiting_hours": 40,
+    }
+    tamper(database, "update requests set state = 'rejected', closed_at = now() where approval_id is not null")
+    assert batch.run(job).success
+    assert batch.check(REQUESTS, "approvals_answered").passed

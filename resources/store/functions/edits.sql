@@ -74,7 +74,7 @@ begin
     insert into proposals (request_id, revision, kind, output, canonical, hash, model, prompt_version, edited_by)
     values (request.id, made, 'proposal', p_output, p_canonical, p_hash, standing.model, standing.prompt_version, editor.id);
     update requests set state = 'proposal_ready', last_event = 'edited', state_seq = state_seq + 1, revision = made,
-        approval_id = null, rechecked_until = null, attempts = 0, next_eligible_at = deciding.instant,
+        approval_id = null, rechecked_until = null, attempts = 0, retry_until = null, next_eligible_at = deciding.instant,
         reason = left('edited: ' || p_reason, 500)
     where id = request.id; -- and so the approval request is void
     delete from claims c where c.request_id = request.id; -- taken again with the new parameters, if they may be

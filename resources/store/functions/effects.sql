@@ -9,6 +9,7 @@ as $$
 declare
     instant timestamptz;
     gate    provider_gate;
+    now_is  integer := epoch_in_force();
 begin
     -- Lock order for everyone: requests by id, approvals, effects, principals, loans of roles, pauses, provider, audit heads.
     perform from requests r where r.id = any (p_requests) order by r.id for update;
@@ -34,18 +35,19 @@ begin
     return query
     with found as materialized (
     select w.request_id, w.ordinal, w.kind, w.parameters_hash, w.recovery,
-        r.workflow || ':' || r.id || ':' || a.action_id || ':' || i.intent
-            || case w.kind when 'compensation' then ':undo' else '' end as idempotency_key,
-        a.action_id, case w.kind when 'compensation' then d.recovery ->> 'undo' else a.type end as action_type, p_provider as provider,
+        effect_key(r.workflow, r.id, act.id, i.intent, w.kind) as idempotency_key,
+        act.id as action_id, case w.kind when 'compensation' then d.recovery ->> 'undo' else a.type end as action_type, p_provider as provider,
         e.state is not null as repeated,
         i.intent, r.revision, r.round, p.hash as proposal_hash, r.approval_id,
         case
             when r.id is null then 'no_such_request'
             when r.lease_token is distinct from p_token or r.lease_until <= instant then 'lease_lost'
             when w.kind = 'forward' and r.state <> 'executing' then 'not_executing'
-            when w.kind = 'compensation' and r.state <> 'compensating' then 'not_compensating'
-            when w.kind = 'compensation' and (d.state is distinct from 'done' or d.recovery ->> 'undo' is null) then 'nothing_to_undo'
-            when w.kind = 'compensation' and exists (
+            when w.kind = 'compensation' and r.state <> 'compensating' and not act.late then 'not_compensating'
+            when r.epoch < now_is and r.closed_at is null then 'restored' -- what it did after the backup was taken is not looked up yet
+            when w.kind = 'compensation' and (d.state is distinct from 'done' and not act.late or d.recovery ->> 'undo' is null)
+                then 'nothing_to_undo'
+            when w.kind = 'compensation' and not act.late and exists (
                 select from effects later where later.request_id = r.id and later.kind = 'forward' and later.ordinal > w.ordinal
                     and later.state = 'done' and later.recovery ->> 'undo' is not null and not exists (
                         select from effects u where u.request_id = r.id and u.kind = 'compensation' and u.ordinal = later.ordinal
@@ -56,7 +58,7 @@ begin
                     and pivot.recovery ->> 'undo' is null) then 'cancel_requested'
             when sha256(convert_to('failsafe/proposal/v1', 'UTF8') || '\x00'::bytea || p.canonical) <> p.hash
                 then 'hash_mismatch'
-            when a.action_id is null or w.ordinal < 1 then 'no_such_action' -- a negative index counts from the end
+            when act.id is null or w.ordinal < 1 then 'no_such_action' -- a negative index counts from the end
             when w.kind = 'forward' and a.adapter is distinct from p_provider then 'wrong_provider'
             when w.kind = 'forward' and sha256(convert_to('failsafe/parameters/v1', 'UTF8') || '\x00'::bytea
                 || convert_to(a.parameters::text, 'UTF8')) is distinct from w.parameters_hash
@@ -91,9 +93,10 @@ begin
     ) a on true
     left join lateral (
         -- What an earlier round found refused or fenced is intended anew, under a new key; anything else keeps its intent
-        -- and so its key. A compensation has the intent of what it undoes.
-        select coalesce(max(f.intent + case when w.kind = 'forward' and f.round < r.round and f.state in ('refused', 'fenced')
-            then 1 else 0 end), 1) as intent
+        -- and so its key. A compensation has the intent of what it undoes: of a late effect first, where that was asked for.
+        select coalesce(max(f.intent) filter (where w.kind = 'compensation' and f.state = 'late' and f.undo_due_at is not null),
+            max(f.intent + case when w.kind = 'forward' and f.round < r.round and f.state in ('refused', 'fenced')
+                then 1 else 0 end), 1) as intent
         from effects f where f.request_id = r.id and f.ordinal = w.ordinal and f.kind = 'forward'
     ) i on true
     -- Behind OFFSET 0 each row looks its effects up by key; joined freely, the planner may match every row with all effects.
@@ -102,10 +105,15 @@ begin
         where x.request_id = r.id and x.ordinal = w.ordinal and x.kind = w.kind and x.intent = i.intent offset 0
     ) e on true
     left join lateral (
-        select x.state, x.recovery from effects x
+        select x.state, x.recovery, x.action_id, x.undo_due_at from effects x
         where w.kind = 'compensation' and x.request_id = r.id and x.ordinal = w.ordinal and x.kind = 'forward'
           and x.intent = i.intent offset 0
     ) d on true
+    cross join lateral (
+        -- A late effect may be of another revision than the one that stands; a person wants it undone, whatever its request is.
+        select z.late, case when z.late then d.action_id else a.action_id end as id
+        from (select coalesce(d.state = 'late' and d.undo_due_at is not null, false) as late) z
+    ) act
     left join assessments j on j.request_id = r.id and j.revision = r.revision and j.round = r.round
     left join approval_requests q on q.id = r.approval_id
     left join approval_resolutions s on s.approval_id = q.id
@@ -197,4 +205,20 @@ begin
     select array_agg(s.idempotency_key) into recorded from settled s, heard;
     return query select unnest(recorded);
 end
+$$;
+
+-- What an effect is known by, here and at its provider.
+create or replace function effect_key(p_workflow text, p_request uuid, p_action_id text, p_intent integer, p_kind text) returns text
+    language sql immutable
+as $$
+    select p_workflow || ':' || p_request || ':' || p_action_id || ':' || p_intent || case p_kind when 'compensation' then ':undo' else '' end
+$$;
+
+-- The intent under which start_effects would start an action of a request now.
+create or replace function intended_as(p_request uuid, p_ordinal integer, p_kind text, p_round integer) returns integer
+    language sql stable
+as $$
+    select coalesce(max(f.intent + case when p_kind = 'forward' and f.round < p_round and f.state in ('refused', 'fenced')
+        then 1 else 0 end), 1)
+    from effects f where f.request_id = p_request and f.ordinal = p_ordinal and f.kind = 'forward'
 $$;

@@ -6,7 +6,7 @@ grant usage on schema failsafe to failsafe_intake, failsafe_worker, failsafe_rev
 
 -- Plain functions without rights of their own.
 grant execute on function duty(), effects_standing(uuid), utc_text(timestamptz), json_bytes(json), new_id(), may_append(text, text),
-    batch_key_at(timestamptz, text, text)
+    batch_key_at(timestamptz, text, text), epoch_in_force(), restore_standing(), effect_key(text, uuid, text, integer, text)
     to failsafe_intake, failsafe_worker, failsafe_reviewer, failsafe_operator, failsafe_auditor;
 
 -- Everybody may know which schema this is.
@@ -18,12 +18,12 @@ grant execute on function register_workflow(text, text, text, date),
     append_audit(text[], text[], text[], bytea[]) to failsafe_intake;
 
 -- Worker: advance. No vote, no change of a proposal, effects only through functions.
-grant select on requests, proposals, findings, assessments, claims, known_values, approval_requests, approval_votes, approval_resolutions,
+grant select on epochs, requests, proposals, findings, assessments, claims, known_values, approval_requests, approval_votes, approval_resolutions,
     effects, batches, batch_runs, workflows, due_batches, batch_counts, audit_events, audit_heads,
     requests_v, effects_v, approvals_v, audit_v to failsafe_worker;
 grant select (id, kind, name, external_id, roles, disabled_at) on principals to failsafe_worker;
 grant update (state, last_event, state_seq, revision, round, approval_id, rechecked_until, lease_token, lease_until, lease_alone,
-    attempts, next_eligible_at, reason, closed_at) on requests to failsafe_worker;
+    attempts, next_eligible_at, retry_until, reason, closed_at) on requests to failsafe_worker;
 grant insert on proposals, findings, assessments, claims, known_values, approval_requests, dead_letters, batch_runs to failsafe_worker;
 grant select (request_id, closed_at) on dead_letters to failsafe_worker;
 grant insert, update on batches to failsafe_worker;
@@ -33,7 +33,8 @@ grant update (opened_at, beat_at, moved, closed_at) on batch_runs to failsafe_wo
 grant delete on claims to failsafe_worker;
 grant execute on function start_effects(uuid, text, uuid[], integer[], text[], bytea[], json[]),
     record_outcomes(uuid, text[], text[], text[], json[], text[]), report_late(text[], text[], text[], text[]),
-    sweep_leases(text, text, integer), expire_approvals(text, text, integer),
+    notice_restore(), suspect_effects(uuid, uuid[], integer[], text[], text[], bytea[], json[]), clear_requests(uuid, uuid[]),
+    intended_as(uuid, integer, text, integer), settle_late_undo(uuid, text, text, interval, text), sweep_leases(text, text, integer), expire_approvals(text, text, integer),
     append_audit(text[], text[], text[], bytea[]), register_workflow(text, text, text, date), register_provider(text, integer, real) to failsafe_worker;
 grant execute on function claim_events(uuid, integer, interval), mark_published(uuid, uuid[]),
     give_back_events(uuid, uuid[], interval[], boolean[]), park_events(uuid, uuid[], text[]) to failsafe_worker;
@@ -59,16 +60,19 @@ grant execute on function create_principal(text, text, text, text[]), disable_pr
     sign_in(text), pause_work(text, text, text, text), resume_work(text, text, text, text), cancel_request(text, uuid, text),
     resolve_unknown(text, text, boolean, text), redrive_requests(text, uuid[], text, boolean),
     discard_requests(text, uuid[], text, boolean), resolve_compensation(text, uuid, text), pause_reach(text, text),
-    done_and_not_undone(uuid) to failsafe_operator;
+    done_and_not_undone(uuid), declare_restored(text, text), ask_undo(text, text, text),
+    republish_events(text, uuid[], text, boolean) to failsafe_operator;
+grant select (id, aggregatetype, aggregateid, type, aggregate_seq, created_at, attempts, published_at, parked_at) on outbox
+    to failsafe_operator;
 
 -- Auditor: read, but what was received and what went wrong with it only as far as counts and references go: payloads and
 -- failures are the operator's. Sensors and the process that loads definitions use this one.
 grant select (id, workflow, workflow_version, tenant, operation_id, initiator, subject, payload_fingerprint, batch_key, state,
     last_event, state_seq, revision, round, approval_id, rechecked_until, lease_token, lease_until, lease_alone, attempts,
-    crash_count, lone_crash_count, next_eligible_at, cancel_requested_at, reason, trace_id, received_at, closed_at)
+    crash_count, lone_crash_count, next_eligible_at, cancel_requested_at, reason, trace_id, received_at, closed_at, epoch, retry_until)
     on requests to failsafe_auditor;
 grant select (id, request_id, step, trace_id, opened_at, closed_at, closed_by) on dead_letters to failsafe_auditor;
 grant select on proposals, findings, assessments, claims, approval_requests, approval_votes, approval_resolutions,
-    effects, outbox, outbox_due, pauses, batches, batch_runs, workflows, audit_events, audit_heads, due_batches, batch_counts,
+    effects, epochs, outbox, outbox_due, pauses, batches, batch_runs, workflows, audit_events, audit_heads, due_batches, batch_counts,
     requests_v, effects_v, approvals_v, audit_v to failsafe_auditor;
 grant select (id, kind, name, external_id, roles, created_at, disabled_at) on principals to failsafe_auditor;

@@ -36,6 +36,7 @@ declare
     who     principals := authenticate(p_token);
     instant timestamptz := clock_timestamp();
     batch   text;
+    now_is  integer;
     ids     uuid[] := array(select new_id() from generate_subscripts(p_operation_ids, 1));
 begin
     select batch_key_at(instant, w.batch_kind, w.batch_zone) into batch from workflows w where w.name = p_workflow;
@@ -46,12 +47,14 @@ begin
         raise exception '% holds none of the roles that may submit: %', who.name, p_roles_needed using errcode = 'FS403';
     end if;
     insert into batches (workflow, batch_key) values (p_workflow, batch) on conflict do nothing;
+    perform note_ground();
+    now_is := epoch_in_force();
 
     insert into requests (id, workflow, workflow_version, tenant, operation_id, initiator, subject, authorization_context,
-        payload, payload_fingerprint, batch_key, next_eligible_at, trace_id, received_at)
+        payload, payload_fingerprint, batch_key, next_eligible_at, trace_id, received_at, epoch)
     select i.id, p_workflow, p_version, p_tenant, i.operation_id, who.id, i.subject,
         json_build_object('roles', who.roles, 'name', who.name), i.payload, i.fingerprint, batch, instant,
-        replace(i.id::text, '-', ''), instant
+        replace(i.id::text, '-', ''), instant, now_is
     from unnest(ids, p_operation_ids, p_subjects, p_payloads, p_fingerprints)
         with ordinality i (id, operation_id, subject, payload, fingerprint, ord)
     order by i.operation_id collate "C", i.ord -- one order for everyone, so that overlapping chunks wait instead of deadlocking

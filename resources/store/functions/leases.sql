@@ -16,6 +16,14 @@ begin
         order by id limit p_limit for update skip locked
     ) due;
     if swept is null then
+        -- Undoing what came late holds a lease on a request that may have ended.
+        swept := array(select r.id from requests r
+            where r.id in (select e.request_id from effects e where e.state = 'late' and e.undo_due_at is not null)
+              and r.workflow = p_workflow and r.batch_key = p_batch and r.lease_until < clock_timestamp()
+            order by r.id limit p_limit for update skip locked);
+        swept := nullif(swept, '{}');
+    end if;
+    if swept is null then
         return 0;
     end if;
     -- The lease may have been renewed between the scan and the lock: decide again on the locked row.

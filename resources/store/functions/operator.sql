@@ -60,6 +60,9 @@ begin
     standing := effects_standing(p_request);
     if standing = 'irreversible' then
         raise exception 'an action that cannot be undone is already done: it is too late to cancel' using errcode = 'FS420';
+    elsif standing = 'uncertain' and request.state <> 'executing' and request.epoch < epoch_in_force() then
+        raise exception 'the store was restored and it is not looked up yet what this request did before: let a run do that, or, where it is parked, discard it'
+            using errcode = 'FS420';
     elsif standing = 'uncertain' and request.state <> 'executing' then
         raise exception 'nobody knows yet what became of an effect of it: resolve that first (failsafe unknown list)'
             using errcode = 'FS420';
@@ -81,7 +84,7 @@ begin
         on conflict (approval_id) do nothing;
     end if;
     update requests set state = answer, last_event = case answer when 'cancelled' then 'cancelled' else 'undo_needed' end,
-        state_seq = state_seq + 1, attempts = 0, cancel_requested_at = clock_timestamp(), next_eligible_at = clock_timestamp(),
+        state_seq = state_seq + 1, attempts = 0, retry_until = null, cancel_requested_at = clock_timestamp(), next_eligible_at = clock_timestamp(),
         closed_at = case answer when 'cancelled' then clock_timestamp() end,
         lease_token = null, lease_until = null, lease_alone = false, reason = left('cancelled: ' || p_reason, 500)
     where id = p_request;
@@ -115,7 +118,11 @@ begin
         raise exception 'the effect is %: only an unknown or late one is resolved by hand', replace(effect.state, '_', ' ')
             using errcode = 'FS420';
     end if;
-    update effects set state = case when p_done then 'done' else 'fenced' end, outcome_at = clock_timestamp(),
+    if effect.state = 'late' and exists (select from effects u where u.request_id = effect.request_id and u.kind = 'compensation'
+        and u.ordinal = effect.ordinal and u.intent = effect.intent and u.state = 'in_flight') then
+        raise exception 'its undo is under way: see what becomes of that first' using errcode = 'FS420';
+    end if;
+    update effects set state = case when p_done then 'done' else 'fenced' end, outcome_at = clock_timestamp(), undo_due_at = null,
         error = left('resolved by hand: ' || p_evidence, 500)
     where idempotency_key = p_key;
     update requests set next_eligible_at = clock_timestamp()

@@ -71,3 +71,29 @@ begin
     return query select unnest(parked);
 end
 $$;
+
+-- Have parked events published after all. For each: what keeps it, or null. Those of its aggregate that came after it went
+-- out meanwhile; where it belongs is said by its sequence.
+create or replace function republish_events(p_session text, p_ids uuid[], p_reason text, p_dry_run boolean)
+    returns table (event_id uuid, obstacle text)
+    language plpgsql security definer set search_path = failsafe, pg_temp
+as $$
+declare
+    who principals := require_operator(p_session);
+begin
+    perform from outbox o where o.id = any (p_ids) order by o.id for update;
+    return query
+        select i, case when o.id is null then 'there is no such event'
+            when o.published_at is not null then 'it is published'
+            when o.parked_at is null then 'it is not parked: it is still tried' end
+        from unnest(p_ids) with ordinality w (i, ord) left join outbox o on o.id = i order by w.ord;
+    if p_dry_run then
+        return;
+    end if;
+    perform write_operator_event(who, 'system', 'operator.republished', json_build_object('event', o.id,
+        'aggregate', o.aggregatetype || ':' || o.aggregateid, 'sequence', o.aggregate_seq, 'reason', p_reason))
+    from outbox o where o.id = any (p_ids) and o.parked_at is not null and o.published_at is null;
+    update outbox o set parked_at = null, attempts = 0, claim_token = null, claim_until = null
+    where o.id = any (p_ids) and o.parked_at is not null and o.published_at is null;
+end
+$$;

@@ -65,7 +65,7 @@ begin
     end if;
     going := array(select r.id from requests r where r.id = any (p_requests) and redrive_obstacle(r) is null order by r.id);
     update requests r set state = 'received', last_event = 'redriven', state_seq = r.state_seq + 1, round = r.round + 1,
-        attempts = 0, crash_count = 0, lone_crash_count = 0, approval_id = null, rechecked_until = null, reason = null,
+        attempts = 0, retry_until = null, crash_count = 0, lone_crash_count = 0, approval_id = null, rechecked_until = null, reason = null,
         next_eligible_at = clock_timestamp()
     where r.id = any (going);
     perform close_cases(who, going, 'redriven: ' || p_reason);

@@ -1,6 +1,7 @@
 -- What a request has done to the world so far, and how it ends when it is refused all the same.
 
--- The same words as policies.saga.Standing. Nothing may follow from it but under the request's row lock.
+-- The same words as policies.saga.Standing. Nothing may follow from it but under the request's row lock. What had a
+-- proposal when the store was restored may have done anything, until that is looked up.
 create or replace function effects_standing(p_request uuid) returns text
     language sql stable
 as $$
@@ -8,6 +9,8 @@ as $$
         when exists (select from effects e where e.request_id = p_request and e.kind = 'forward' and e.state in ('done', 'late')
             and e.recovery ->> 'undo' is null) then 'irreversible'
         when exists (select from effects e where e.request_id = p_request and e.state in ('in_flight', 'unknown', 'late'))
+            then 'uncertain'
+        when exists (select from requests r where r.id = p_request and r.state <> 'received' and r.epoch < epoch_in_force())
             then 'uncertain'
         when exists (select from effects e where e.request_id = p_request and e.kind = 'forward' and e.state = 'done'
             and not exists (select from effects u where u.request_id = e.request_id and u.kind = 'compensation'

@@ -23,8 +23,32 @@ create or replace view due_batches as
         left join approval_resolutions s on s.approval_id = r.approval_id
         where r.closed_at is null and r.state in ('received', 'proposal_ready', 'awaiting_approval', 'executing', 'compensating')
         union all
+        select r.workflow, r.batch_key, 'unknown_effect', coalesce(r.lease_until, e.undo_due_at)
+        from effects e join requests r on r.id = e.request_id
+        where e.state = 'late' and e.undo_due_at is not null -- it came late and is to be undone, whatever its request is
+        union all
         select d.workflow, d.batch_key, 'notice_due', min(d.due_since) from approval_notices_due d
         group by d.workflow, d.batch_key, d.request_id
+        union all
+        -- The last open case was closed since a run looked: until one looks again the batch shows red without a reason.
+        select r.workflow, r.batch_key, 'cases_closed', max(d.closed_at)
+        from dead_letters d
+        join requests r on r.id = d.request_id
+        join batches b on b.workflow = r.workflow and b.batch_key = r.batch_key
+        where d.closed_at > b.last_opened_at
+        group by r.workflow, r.batch_key
+        having not exists (
+            select from dead_letters o join requests q on q.id = o.request_id
+            where o.closed_at is null and q.workflow = r.workflow and q.batch_key = r.batch_key)
+        union all
+        -- The oldest question has used up half of its time since a run looked: the next one says so.
+        select r.workflow, r.batch_key, 'approval_waits', min(a.opened_at + (a.expires_at - a.opened_at) / 2)
+        from requests r
+        join approval_requests a on a.id = r.approval_id
+        join batches b on b.workflow = r.workflow and b.batch_key = r.batch_key
+        where r.closed_at is null and r.state = 'awaiting_approval'
+        group by r.workflow, r.batch_key, b.last_opened_at
+        having min(a.opened_at + (a.expires_at - a.opened_at) / 2) > b.last_opened_at
     ) waiting
     where due_since <= clock_timestamp()
     group by workflow, batch_key, reason;

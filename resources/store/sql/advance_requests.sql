@@ -5,7 +5,7 @@ set state = m.to_state, last_event = m.event, state_seq = r.state_seq + 1, reaso
     approval_id = case when m.rounds + m.revisions > 0 then null else r.approval_id end,
     rechecked_until = case when m.rechecked then clock_timestamp() + interval '30 seconds' end,
     lease_token = case when m.keep_lease then r.lease_token end, lease_until = case when m.keep_lease then r.lease_until end,
-    attempts = 0,
+    attempts = 0, retry_until = null,
     closed_at = case when m.terminal then clock_timestamp() end
 from unnest(cast(:ids as uuid[]), cast(:from_states as text[]), cast(:events as text[]), cast(:to_states as text[]),
     cast(:reasons as text[]), cast(:rounds as integer[]), cast(:revisions as integer[]), cast(:rechecked as boolean[]),

@@ -1,9 +1,12 @@
 -- Take requests that were due when the pass opened. The CTE is an optimisation fence: the planner must not run LIMIT twice.
+-- What may have done something that a restored store forgot is claimed to be cleared, and for nothing else.
 with due as materialized (
     select id from requests
     where workflow = :workflow and batch_key = :batch and state = :state and id > :after
       and closed_at is null and lease_token is null and next_eligible_at <= :opened_at and (crash_count > 0) = :suspect
-      and exists (select from effects e where e.request_id = requests.id and e.state = 'unknown') = :unknown
+      and case when :restored then epoch < (select epoch_in_force())
+          else exists (select from effects e where e.request_id = requests.id and e.state = 'unknown') = :unknown
+              and (state not in ('executing', 'compensating') or epoch >= (select epoch_in_force())) end
     order by id
     limit :limit
     for update skip locked

@@ -1,7 +1,7 @@
 -- What the claimed requests would execute: the sealed proposal, its judgement, and how far its effects are.
 select r.id, r.workflow_version, r.revision, r.round, r.state, r.reason, r.attempts, r.payload, r.cancel_requested_at is not null as cancel_requested,
     coalesce(r.rechecked_until > clock_timestamp() + interval '10 seconds', false) as rechecked,
-    p.canonical, p.edited_by is not null as edited, a.decision, a.demand, a.policy_version, who.roles, who.disabled_at is not null as disabled,
+    p.canonical, p.edited_by is not null as edited, a.decision, a.demand, a.snapshots, a.policy_version, who.roles, who.disabled_at is not null as disabled,
     (
         -- What an earlier round found refused or fenced, a redrive may do anew: it counts as not begun.
         select json_agg(json_build_array(e.ordinal, e.kind, e.state, e.provider_reference) order by e.intent) -- the last one counts

@@ -1,0 +1,144 @@
+"""Undoing what came late: under the undo's own key, as a person asked, whatever the request has come to meanwhile."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from ops.asking import ask, unanswered
+from ops.batch import LEASE_MARGIN, Batch, Counts
+from ops.compensate import BACKWARD
+from ops.parking import BACKOFF_CAP, MAX_ATTEMPTS, PAUSE_WAIT
+from ops.sending import Sender, outcome_of
+from policies.compensation import Undo, recorded_undo
+from policies.effects import EffectState
+from policies.errors import DefinitionError
+from policies.outcomes import Done, Refused
+from policies.reconciliation import Verdict, after_absence
+from policies.refusals import WAITS, Refusal
+from policies.retries import backoff
+from resources.adapters.outcome import call
+from resources.failpoints import BACKWARD as POINTS
+from resources.failpoints import reach
+from resources.store.claim import Lease, release
+from resources.store.contention import again_when_contended
+from resources.store.effects import Outcome, Start, Started, record_outcomes, start_effects
+from resources.store.engine import transaction
+from resources.store.late_undos import claim_late_undo, late_undos, settle_late_undo
+
+
+def undo_late(batch: Batch) -> Counts:
+    """Undo late effects of which an operator wants it, one request after the other; there are never many."""
+    counts = Counts()
+    with Sender(batch, BACKWARD) as sender:
+        while batch.time_left():
+            claimed = claim_late_undo(
+                batch.engine, workflow=batch.workflow.name, batch=batch.key, length=batch.lease_length
+            )
+            if claimed is None:
+                break
+            lease, request_id = claimed
+            with transaction(batch.engine) as connection:
+                rows = late_undos(connection, lease.token, request_id)
+            for row in rows:
+                counts["late_undone"] += _undo(batch, sender, lease, row)
+            with transaction(batch.engine) as connection:
+                release(connection, lease, [request_id])
+            batch.beat()
+    return +counts
+
+
+def _undo(batch: Batch, sender: Sender, lease: Lease, row: Any) -> bool:
+    """Carry one undo on from where it stands; whether it is done now."""
+    name = row.recovery["undo"]
+    entry = batch.workflow.catalogue.entries.get(name)
+    try:
+        if entry is None:
+            raise DefinitionError(f"{name} is no longer in the catalogue")
+        undo = recorded_undo(entry.action_type.model, row.recovery["parameters"], row.reference)
+    except DefinitionError as error:
+        return _settle(batch, lease, row, None, str(error))
+    if row.undo_state == EffectState.UNKNOWN:
+        return _look_up(batch, sender, lease, row, name)
+    if row.undo_state == EffectState.DONE:
+        return _settle(batch, lease, row, None)
+    return _send(batch, sender, lease, row, undo)
+
+
+def _send(batch: Batch, sender: Sender, lease: Lease, row: Any, undo: Undo) -> bool:
+    name = undo.action.action_type.name
+    adapter, provider = sender.adapter(name), batch.workflow.catalogue.entries[name].adapter
+    start = Start(row.request_id, row.ordinal, undo.parameters_hash, {"undo": None}, kind="compensation")
+    started = _start(batch, lease, provider, start)
+    if started.refusal is not None:
+        refusal = Refusal(started.refusal)
+        if refusal in WAITS:
+            return _wait(batch, lease, row, timedelta(seconds=started.wait_seconds) or PAUSE_WAIT)
+        return _settle(batch, lease, row, None, f"not started: {refusal}")
+    if lease.seconds_left() < adapter.semantics.timeout.total_seconds() + LEASE_MARGIN:
+        unsent = Outcome(row.request_id, row.ordinal, started.key, EffectState.INTENDED)
+        return _settle(batch, lease, row, unsent)
+    reach(POINTS.calling)
+    told = call(adapter, undo.action, started.key)
+    reach(POINTS.answered)
+    return _settle(batch, lease, row, outcome_of(started, told))
+
+
+@again_when_contended
+def _start(batch: Batch, lease: Lease, provider: str, start: Start) -> Started:
+    with transaction(batch.engine) as connection:
+        [started] = start_effects(connection, lease.token, provider, [start])
+    return started
+
+
+def _look_up(batch: Batch, sender: Sender, lease: Lease, row: Any, name: str) -> bool:
+    base = (row.request_id, row.ordinal, row.undo_key)
+    answer = ask(sender, name, row.undo_key)
+    if isinstance(answer, Done):
+        done = Outcome(*base, EffectState.DONE, answer.reference, answer.result)
+        return _settle(batch, lease, row, done)
+    if isinstance(answer, Refused):
+        return _settle(batch, lease, row, Outcome(*base, EffectState.REFUSED, error=f"{answer.code}: {answer.reason}"))
+    if answer is not None:
+        _, after = unanswered(answer)
+        return _wait(batch, lease, row, _backoff(batch, row.attempts) + timedelta(seconds=after))
+    semantics = sender.adapter(name).semantics
+    absence = after_absence(semantics, since_first=row.since_first, since_last=row.since_last)
+    if absence.verdict is Verdict.WAIT:
+        return _wait(batch, lease, row, absence.wait)
+    if absence.verdict is Verdict.SEND_AGAIN:
+        return _settle(batch, lease, row, Outcome(*base, EffectState.INTENDED))
+    return _settle(batch, lease, row, None, f"{row.undo_key} may have been done, and the provider cannot tell")
+
+
+def _backoff(batch: Batch, attempts: int) -> timedelta:
+    base = timedelta(seconds=batch.run.backoff_seconds)
+    return backoff(max(attempts, 1), base=base, cap=BACKOFF_CAP, uniform=batch.uniform())
+
+
+@again_when_contended
+def _wait(batch: Batch, lease: Lease, row: Any, wait: timedelta) -> bool:
+    with transaction(batch.engine) as connection:
+        settle_late_undo(connection, lease.token, row.key, "wait", wait=wait)
+    return False
+
+
+@again_when_contended
+def _settle(batch: Batch, lease: Lease, row: Any, outcome: Outcome | None, given_up: str = "") -> bool:
+    """Record the outcome of a call or a look-up, and what follows for the late effect."""
+    with transaction(batch.engine) as connection:
+        record_outcomes(connection, lease.token, [] if outcome is None else [outcome])
+        done = outcome.state is EffectState.DONE if outcome is not None else not given_up
+        if outcome is not None and outcome.state is EffectState.REFUSED:
+            given_up = f"refused: {outcome.error}"
+        elif outcome is not None and outcome.error and row.attempts + 1 >= MAX_ATTEMPTS:
+            given_up = f"{outcome.error} (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"
+        if done:
+            settle_late_undo(connection, lease.token, row.key, "done")
+        elif given_up:
+            settle_late_undo(connection, lease.token, row.key, "given_up", why=given_up)
+        else:
+            after = 0.0 if outcome is None else outcome.retry_after or 0.0
+            wait = _backoff(batch, row.attempts + 1) + timedelta(seconds=after)
+            settle_late_undo(connection, lease.token, row.key, "wait", wait=wait)
+    return done

@@ -1,0 +1,30 @@
+"""Trying again what the database gave up only because others were in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+import tenacity
+
+from policies.errors import StoreContended
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
+
+TRIES = 5
+"""A deadlock chooses one victim, so whoever tries again mostly gets through; five times in a row is no bad luck."""
+
+
+def again_when_contended(work: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """`work`, tried up to five times while it fails with StoreContended.
+
+    It must be one whole transaction and what leads to it: the database has undone everything, so nothing of it may have
+    been kept elsewhere.
+    """
+    return tenacity.retry(
+        retry=tenacity.retry_if_exception_type(StoreContended),
+        stop=tenacity.stop_after_attempt(TRIES),
+        wait=tenacity.wait_random_exponential(multiplier=0.05, max=2),
+        reraise=True,
+    )(work)

@@ -1,0 +1,24 @@
+-- Epochs: since when the store may be behind what its providers did, because it was restored from a backup.
+-- Deadlines: until when a failing step is tried again. Late effects: their undo, once a person asked for it.
+
+create table epochs (
+    number    integer primary key check (number >= 0), -- 0: from the first request on
+    identity  text not null,                       -- the server, timeline and database it was opened on (store_identity)
+    opened_at timestamptz not null default clock_timestamp(),
+    opened_by uuid references principals,          -- null: it was noticed by itself
+    reason    text not null check (length(reason) between 1 and 500)
+);
+
+-- The epoch a request was received in, or the last one for which it was looked up what the request may have done.
+alter table requests add column epoch integer not null default 0;
+
+-- Set by the first failed attempt of a step: what would be tried again only after it is a person's.
+alter table requests add column retry_until timestamptz;
+
+-- A late effect is undone under its own key when a person wants it: who, and when the next try is due.
+alter table effects add column undo_asked_by uuid references principals;
+alter table effects add column undo_due_at timestamptz;
+create index effects_to_undo on effects (request_id) where state = 'late' and undo_due_at is not null;
+
+-- Fingerprints by action id of the outside state that was assessed; null where no adapter takes any.
+alter table assessments add column snapshots json;

@@ -1,0 +1,52 @@
+"""What the database gave up because others were in the way is tried again, and not for ever."""
+
+from __future__ import annotations
+
+import pytest
+import sqlalchemy as sa
+
+from policies.errors import StoreContended, StoreUnavailable
+from resources.store.contention import TRIES, again_when_contended
+from resources.store.engine import Duty, engine_for, transaction
+from tests.postgres import Database
+
+
+class Work:
+    """A transaction that the database refuses with an SQLSTATE for the first so many times."""
+
+    def __init__(self, database: Database, sqlstate: str, times: int) -> None:
+        self.engine = engine_for(Duty.WORKER, database.url())
+        self.sqlstate, self.times, self.tries = sqlstate, times, 0
+
+    @again_when_contended
+    def do(self) -> str:
+        """The work, tried."""
+        self.tries += 1
+        with transaction(self.engine) as connection:
+            if self.tries <= self.times:
+                refusal = f"do $$ begin raise exception 'refused' using errcode = '{self.sqlstate}'; end $$"
+                connection.execute(sa.text(refusal))
+        return "done"
+
+
+@pytest.mark.parametrize("sqlstate", ["40001", "40P01", "55P03"])
+def test_contention_is_tried_again(database: Database, sqlstate: str) -> None:
+    """A deadlock, a serialisation failure or a lock that was not to be had passes by itself."""
+    work = Work(database, sqlstate, times=2)
+    assert (work.do(), work.tries) == ("done", 3)
+
+
+def test_contention_that_stays_is_told(database: Database) -> None:
+    """After five tries it is an error that names the SQLSTATE."""
+    work = Work(database, "40P01", times=100)
+    with pytest.raises(StoreContended, match="40P01: deadlock"):
+        work.do()
+    assert work.tries == TRIES
+
+
+def test_nothing_else_is_tried_again(database: Database) -> None:
+    """A server that shuts down is not contention."""
+    work = Work(database, "57P01", times=1)
+    with pytest.raises(StoreUnavailable, match="57P01"):
+        work.do()
+    assert work.tries == 1
