@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from console.account_lines import account_lines
+from console.knock import knock_once
 from console.output import AsJson, print_json, print_lines, print_table, shown
 from console.review import review_lines
 from console.store import store_url
@@ -96,7 +97,10 @@ def approve(
         raise typer.BadParameter("with --json, say --hash: the review hash that `failsafe show` printed")
     elif not typer.confirm(f"\n{session.name}, approve exactly this?", err=True):
         raise typer.Exit(1)
-    _report("approve", session, asked, _cast(url, session, asked, "approve", reason), as_json)
+    tally = _cast(url, session, asked, "approve", reason)
+    _report("approve", session, asked, tally, as_json)
+    if tally.outcome == "released":
+        knock_once(url, asked.approval_id)
 
 
 @commands.command()

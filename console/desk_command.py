@@ -29,15 +29,19 @@ def desk(
     """Serve the review desk and the intake API until Ctrl-C.
 
     People sign in with their own token, see what waits, and decide on exactly what they were shown. Programs submit by
-    POST /v1/requests for the workflows of FAILSAFE_WORKFLOWS; /v1/openapi.json says how.
+    POST /v1/requests for the workflows of FAILSAFE_WORKFLOWS; /v1/openapi.json says how. With FAILSAFE_DAGSTER_URL set,
+    Dagster is told of what a vote released, and need not find it by itself.
     """
     import uvicorn  # with Starlette it costs half a second that other commands do without
 
+    from console.dagster_web import DagsterWeb
     from console.desk.application import application
+    from console.knock import Knock
 
     for duty in DUTIES:
         url = store_url(duty)
     workflows = find_workflows(workflow_module)
+    dagster = DagsterWeb.from_environment()
     loopback = _is_loopback(host)
     print_lines(f"desk:       http://{host}:{port}/", f"intake API: http://{host}:{port}/v1/openapi.json")
     print_lines(
@@ -45,8 +49,9 @@ def desk(
     )
     if not loopback:
         print_note("this is not loopback: people can sign in over HTTPS only, so put a proxy with TLS in front")
+    knocking = {} if dagster is None else {"released": Knock(url, dagster).released}
     uvicorn.run(
-        application(url, workflows, loopback=loopback),
+        application(url, workflows, loopback=loopback, **knocking),
         host=host,
         port=port,
         log_level="warning",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 from datetime import UTC, datetime
 
 import typer
@@ -29,25 +28,27 @@ def dev(
     for name, roles in REVIEWERS:
         home.principal(name, "human", roles)
     home.principal("Otto (operator)", "human", ["operator"])
-    desk_url = f"http://127.0.0.1:{desk_port}"
-    home.environment["FAILSAFE_DESK_URL"] = desk_url
+    dagster_url, desk_url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{desk_port}"
+    home.environment |= {"FAILSAFE_DAGSTER_URL": dagster_url, "FAILSAFE_DESK_URL": desk_url}
     try:
         with home.groups() as children:
             home.start_provider(children)
             command = [sys.executable, "-m", "dagster", "dev", "-m", "examples.expenses.definitions", "-p", str(port)]
-            dagster = children.start("dagster", [*command, "-h", "127.0.0.1"])
+            children.start("dagster", [*command, "-h", "127.0.0.1"])
             run = "from console.main import main; main()"
             children.start("desk", [sys.executable, "-c", run, "desk", "--port", str(desk_port)])
             print_lines(
-                f"Dagster:   http://127.0.0.1:{port} (logs in {home.folder / 'logs'})",
+                f"Dagster:   {dagster_url} (logs in {home.folder / 'logs'})",
                 f"desk:      {desk_url} (tokens: tess, finn and otto.token in {home.folder})",
                 f"database:  export FAILSAFE_DATABASE_URL='{home.database_url}'",
                 f"reviewer:  failsafe inbox --token-file {home.folder / 'tess.token'}",
                 "Ctrl-C ends everything; the home is kept.",
             )
-            while dagster.poll() is None:
-                time.sleep(0.5)
-            print_note(f"Dagster ended at {datetime.now(UTC):%H:%M:%S}; read {home.folder / 'logs' / 'dagster.log'}")
+            ended = children.wait_for_an_end()
+            print_note(
+                f"{ended} ended at {datetime.now(UTC):%H:%M:%S} UTC, so everything does; the last lines of "
+                f"{home.folder / 'logs' / ended}.log say why"
+            )
             raise typer.Exit(1)
     except KeyboardInterrupt:
         print_note("ended; the home is kept")

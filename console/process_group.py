@@ -26,6 +26,7 @@ class ProcessGroups:
         self._environment = dict(environment)
         self._logs = logs
         self._children: list[subprocess.Popen[bytes]] = []
+        self._names: dict[int, str] = {}
 
     def __enter__(self) -> Self:
         self._previous = signal.signal(signal.SIGTERM, _interrupt)
@@ -57,7 +58,16 @@ class ProcessGroups:
                 preexec_fn=_die_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509  # one system call
             )
         self._children.append(child)
+        self._names[child.pid] = name
         return child
+
+    def wait_for_an_end(self) -> str:
+        """Wait until a child has ended, whichever it is; returns its name."""
+        while True:
+            for child in self._children:
+                if child.poll() is not None:
+                    return self._names[child.pid]
+            time.sleep(0.5)
 
     def kill(self, child: subprocess.Popen[bytes]) -> None:
         """SIGKILL a child and all it started, now."""

@@ -7,8 +7,11 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from console.desk.comparison import compared
 from console.desk.desk import Visit
 from console.desk.document import ShownDocument, shown_document
+from console.desk.offers import cancel_offer
+from console.desk.operators import is_operator
 from policies.errors import RequestRefused
 from resources.store.account import Account, read_account
 from resources.store.desk_access import may_see, vote_obstacle
@@ -31,7 +34,17 @@ def proposal_response(visit: Visit, name: str, *, problem: str = "", status: int
     """The page of an approval request; `problem` says what was wrong with the form that it was sent."""
     shown = read_asked(visit, name)
     account: Account = read_account(visit.desk.database_url, str(shown.asked.request_id))
-    return visit.page("proposal.html", status=status, shown=shown, account=account, problem=problem)
+    return visit.page(
+        "proposal.html",
+        status=status,
+        shown=shown,
+        account=account,
+        problem=problem,
+        comparison=compared(visit.desk.database_url, shown.asked, shown.rounds),
+        overseer=is_operator(visit),
+        editable=edit_obstacle(visit, shown) is None,
+        cancel=cancel_offer(visit, shown.asked.request_id),
+    )
 
 
 def require_sight(visit: Visit, request_id: UUID) -> None:
@@ -61,6 +74,13 @@ def read_asked(visit: Visit, name: str, prefix: str = "") -> AskedPage:
     own_vote = this_round.vote_of(visit.person.principal_id)
     document = shown_document(asked.document, prefix)
     return AskedPage(asked, document, rounds, own_vote, _obstacle(visit, asked, document, own_vote))
+
+
+def edit_obstacle(visit: Visit, shown: AskedPage) -> str | None:
+    """Why this person may not change what is asked now; None: they may. A vote of theirs is no obstacle."""
+    if shown.obstacle is None or shown.own_vote is None or shown.asked.outcome != "open":
+        return shown.obstacle
+    return vote_obstacle(visit.desk.database_url, visit.person.secret, shown.asked.approval_id)
 
 
 def _obstacle(visit: Visit, asked: Asked, document: ShownDocument, own_vote: CastVote | None) -> str | None:

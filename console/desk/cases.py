@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
 from starlette.responses import Response
 
 from console.desk.desk import Visit, see
-from policies.errors import NotPermitted, RequestRefused
+from console.desk.operators import require_operator
+from policies.errors import RequestRefused
 from policies.states import State
 from resources.store.cases import dead_letters, find_case, unclear_effects
+from resources.store.late_undos import ask_undo
+from resources.store.needs_review import needing_review
 from resources.store.operator import Leaving, discard, redrive, resolve_compensation, resolve_unknown
+from resources.store.standing import read_standing
 
 MAX_LISTED: Final = 200
 """Dead letters on one page, the oldest; thousands are redriven by `failsafe dead-letters redrive --batch`."""
@@ -20,8 +25,8 @@ _ACTS: Final = {"redrive": redrive, "discard": discard}
 
 
 def cases_page(visit: Visit) -> Response:
-    """Dead letters, failed compensations, and effects of which nobody knows what became."""
-    _require_operator(visit)
+    """Effects that nobody knows the outcome of, failed compensations, dead letters, and what only a person can tell."""
+    require_operator(visit)
     letters = dead_letters(visit.desk.database_url)
     failed = [one for one in letters if one.state == State.COMPENSATION_FAILED]
     others = [one for one in letters if one.state != State.COMPENSATION_FAILED]
@@ -31,25 +36,26 @@ def cases_page(visit: Visit) -> Response:
         more=max(0, len(others) - MAX_LISTED),
         compensations=failed,
         effects=unclear_effects(visit.desk.database_url),
+        reviews=needing_review(visit.desk.database_url),
     )
 
 
 def plan_form(visit: Visit) -> Response:
     """Say what redriving or discarding the chosen requests would do; nothing is changed yet."""
     act, reason, leaving = _leave(visit, dry_run=True)
-    return visit.page("plan.html", act=act, reason=reason, leaving=leaving)
+    return visit.page("plan.html", act=act, reason=reason, leaving=leaving, names=_names(visit, leaving))
 
 
 def carry_out_form(visit: Visit) -> Response:
     """Do it. Sent twice, the second finds nothing left to do and says so."""
-    act, reason, leaving = _leave(visit, dry_run=False)
-    stayed = any(one.obstacle for one in leaving)
-    return visit.page("carried_out.html", status=409 if stayed else 200, act=act, reason=reason, leaving=leaving)
+    act, _, leaving = _leave(visit, dry_run=False)
+    status = 409 if any(one.obstacle for one in leaving) else 200
+    return visit.page("carried_out.html", status=status, act=act, leaving=leaving, names=_names(visit, leaving))
 
 
 def effect_page(visit: Visit) -> Response:
     """One unclear effect, and what each answer would mean."""
-    _require_operator(visit)
+    require_operator(visit)
     key = visit.query.get("key", "")
     found = [one for one in unclear_effects(visit.desk.database_url) if one.key == key]
     if not found:
@@ -58,23 +64,21 @@ def effect_page(visit: Visit) -> Response:
 
 
 def effect_form(visit: Visit) -> Response:
-    """Take the operator's word for what became of an effect."""
-    answer = visit.form.get("answer")
-    if answer not in {"done", "not done"}:
+    """Take the operator's word for what became of an effect, or have the next run undo one that came late."""
+    url, session = visit.desk.database_url, visit.person.session
+    answer, key, evidence = (visit.form.get(name) for name in ("answer", "key", "evidence"))
+    if answer == "undo":
+        request_id = ask_undo(url, session, key, evidence)
+    elif answer in {"done", "not done"}:
+        request_id = resolve_unknown(url, session, key, done=answer == "done", evidence=evidence)
+    else:
         raise RequestRefused("say whether it happened; nothing was changed")
-    request_id = resolve_unknown(
-        visit.desk.database_url,
-        visit.person.session,
-        visit.form.get("key"),
-        done=answer == "done",
-        evidence=visit.form.get("evidence"),
-    )
     return see(f"/requests/{request_id}/timeline")
 
 
 def compensation_page(visit: Visit) -> Response:
     """One request whose compensation failed: what was done, and how it would have been undone."""
-    _require_operator(visit)
+    require_operator(visit)
     return visit.page("compensation.html", case=find_case(visit.desk.database_url, str(visit.parts["request"])))
 
 
@@ -83,12 +87,6 @@ def compensation_form(visit: Visit) -> Response:
     request_id: UUID = visit.parts["request"]
     resolve_compensation(visit.desk.database_url, visit.person.session, request_id, visit.form.get("evidence"))
     return see(f"/requests/{request_id}/timeline")
-
-
-def _require_operator(visit: Visit) -> None:
-    """For what is only looked at; what is done is checked by the database."""
-    if "operator" not in visit.person.roles:
-        raise NotPermitted("this page is for operators; ask somebody who holds the role `operator`")
 
 
 def _leave(visit: Visit, *, dry_run: bool) -> tuple[str, str, list[Leaving]]:
@@ -102,3 +100,9 @@ def _leave(visit: Visit, *, dry_run: bool) -> tuple[str, str, list[Leaving]]:
     if not chosen:
         raise RequestRefused("choose requests first; nothing was changed")
     return act, reason, _ACTS[act](visit.desk.database_url, visit.person.session, chosen, reason, dry_run=dry_run)
+
+
+def _names(visit: Visit, leaving: Sequence[Leaving]) -> dict[UUID, str]:
+    """What the callers call these requests."""
+    found = ((one.request_id, read_standing(visit.desk.database_url, one.request_id)) for one in leaving)
+    return {request_id: standing.operation_id for request_id, standing in found if standing is not None}

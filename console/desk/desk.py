@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, RedirectResponse
@@ -15,13 +16,22 @@ from console.desk.rendering import render
 from console.desk.sign_in_limit import SignInLimit
 from resources.store.sessions import SignedIn
 
+if TYPE_CHECKING:
+    from resources.workflow import Workflow
+
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """One running desk. `loopback`: it listens on this machine only, where plain HTTP stays between processes."""
+    """One running desk. `loopback`: it listens on this machine only, where plain HTTP stays between processes.
+
+    `released` is told of each approval request that a vote has released; it neither waits nor raises.
+    `workflows`, by name, are those whose proposals can be edited here.
+    """
 
     database_url: str
     loopback: bool
+    released: Callable[[UUID], None]
+    workflows: Mapping[str, Workflow]
     limit: SignInLimit = field(default_factory=SignInLimit)
 
 

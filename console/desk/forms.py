@@ -25,9 +25,9 @@ class Form:
     fields: list[tuple[str, str]] = field(default_factory=list)
 
     def get(self, name: str) -> str:
-        """The one value of a field, or the empty text; line breaks as one character, as texts are stored."""
+        """The one value of a field, or the empty text."""
         values = self.all(name)
-        return values[0].replace("\r\n", "\n") if len(values) == 1 else ""
+        return values[0] if len(values) == 1 else ""
 
     def all(self, name: str) -> list[str]:
         """Every value of a field."""
@@ -48,6 +48,12 @@ async def read_form(request: Request) -> Form:
         if len(body) > MAX_FORM:
             raise RequestRefused(f"the form is larger than {MAX_FORM} bytes; say it shorter")
     try:
-        return Form(parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS))
+        fields = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=MAX_FIELDS)
     except ValueError:
         raise RequestRefused(f"the form is not UTF-8 or has more than {MAX_FIELDS} fields") from None
+    return Form([(name, _storable(value)) for name, value in fields])
+
+
+def _storable(text: str) -> str:
+    """A text as it is stored: line breaks as one character, and a NUL, which Postgres refuses, written out."""
+    return text.replace("\r\n", "\n").replace("\0", "\\x00")

@@ -7,6 +7,7 @@ from http import HTTPStatus
 from typing import TypeAlias
 from urllib.parse import quote
 
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -59,11 +60,16 @@ def _answer(handler: Handler, request: Request, form: Form) -> Response:
         person = read_session(desk.database_url, secret)
         if request.method == "POST":
             check_csrf(secret, form.get(FIELD))
-        return handler(Visit(desk, person, request.path_params, request.query_params, form))
+        return handler(Visit(desk, person, request.path_params, _query(request), form))
     except NotAuthenticated:
         return _to_sign_in(request)
     except FailsafeError as error:
         return problem_page(str(error), status_of(error), person)
+
+
+def _query(request: Request) -> QueryParams:
+    """What stands behind the path, without NUL: Postgres refuses it, and nothing is named so."""
+    return QueryParams([(name, value.replace("\0", "")) for name, value in request.query_params.multi_items()])
 
 
 def _to_sign_in(request: Request) -> Response:

@@ -59,6 +59,7 @@ def inbox_page(visit: Visit) -> Response:
         chosen=chosen,
         ages={name: label for name, (label, _) in AGES.items()},
         tiers=list(Tier),
+        workflows=sorted({line.waiting.workflow for line in lines}),
         full=len(waiting) == MAX_LINES,
     )
 

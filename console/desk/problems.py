@@ -29,6 +29,16 @@ _STATUS: tuple[tuple[type[FailsafeError], HTTPStatus], ...] = (
     (StoreUnavailable, HTTPStatus.SERVICE_UNAVAILABLE),
 )
 
+_TITLES = {
+    HTTPStatus.UNAUTHORIZED: "You are not signed in",
+    HTTPStatus.FORBIDDEN: "You may not do this",
+    HTTPStatus.CONFLICT: "This is not possible now",
+    HTTPStatus.UNPROCESSABLE_ENTITY: "That did not work",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Try it again in a moment",
+    HTTPStatus.INTERNAL_SERVER_ERROR: "Something went wrong",
+}
+"""What a refusal is called, where HTTP has only its own word for it."""
+
 
 def status_of(error: FailsafeError) -> HTTPStatus:
     """The HTTP status that says what kind of refusal it is."""
@@ -37,7 +47,8 @@ def status_of(error: FailsafeError) -> HTTPStatus:
 
 def problem_page(problem: str, status: HTTPStatus, person: SignedIn | None = None, *, back: str = "/inbox") -> Response:
     """A page that says what did not happen and where to go on."""
-    return page("problem.html", person, status=status, problem=problem, title=status.phrase, back=back)
+    title = _TITLES.get(status, status.phrase)
+    return page("problem.html", person, status=status, problem=problem, title=title, back=back)
 
 
 async def http_problem(_request: Request, error: Exception) -> Response:

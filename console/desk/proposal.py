@@ -9,6 +9,8 @@ from starlette.responses import Response
 
 from console.desk.asked import proposal_response, require_sight
 from console.desk.desk import Visit, see
+from console.desk.offers import cancel_offer
+from console.desk.operators import is_operator
 from policies.audit import AuditEvent
 from policies.errors import RequestRefused
 from policies.redaction import visible
@@ -19,7 +21,7 @@ from resources.store.timeline import read_timeline
 
 def find_form(visit: Visit) -> Response:
     """Go to the request that somebody named; which one that is, is decided by its own page."""
-    name = visit.query.get("name", "").strip().replace("\0", "")
+    name = visit.query.get("name", "").strip()
     if not name:
         raise RequestRefused("say which: a request id, an approval id or an operation_id")
     account = read_account(visit.desk.database_url, name)
@@ -34,7 +36,10 @@ def request_page(visit: Visit) -> Response:
     asked = find_asked(visit.desk.database_url, str(request_id))
     if asked is not None:
         return see(f"/approvals/{asked.approval_id}")
-    return visit.page("account.html", account=read_account(visit.desk.database_url, str(request_id)))
+    account = read_account(visit.desk.database_url, str(request_id))
+    return visit.page(
+        "account.html", account=account, cancel=cancel_offer(visit, request_id), overseer=is_operator(visit)
+    )
 
 
 def proposal_page(visit: Visit) -> Response:

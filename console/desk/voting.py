@@ -71,6 +71,8 @@ def cast(visit: Visit, ballot: Ballot, vote: Vote, reason: str) -> str:
                 "voted", f"you voted already: {said.vote}. A vote cannot be changed, so this one was not taken"
             ) from None
         return "your vote had been counted before; it is one vote"
+    if tally.outcome == "released":
+        visit.desk.released(ballot.approval_id)
     return standing(tally)
 
 

@@ -15,11 +15,13 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from playwright.sync_api import Browser, Page, sync_playwright
 from starlette.types import ASGIApp
 
 from console.desk.application import application
 from console.desk.csrf import csrf_token
 from tests.console.test_review import document
+from tests.desk.browsing import CHROMIUM, FLAGS
 from tests.postgres import Database
 from tests.store.released import Worker
 from tests.store.requests import AskedRequest, Person, Superuser
@@ -132,6 +134,29 @@ def operator(superuser: Superuser) -> Person:
 def asked(superuser: Superuser, clerk: Person) -> AskedRequest:
     """A request that waits for a lead, with the document that a run would build."""
     return superuser.asked(clerk, document=json.loads(document()))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless chromium."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, desk_url: str) -> Iterator[Page]:
+    """A window of its own on the desk; whatever the browser refuses or complains of fails the test."""
+    context = browser.new_context(base_url=desk_url)
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text if message.type in {"error", "warning"} else ""))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    yield page
+    context.close()
+    assert [one for one in complaints if one and "Failed to load resource" not in one] == []
 
 
 def field(page: str, name: str) -> str:

@@ -3,85 +3,23 @@
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from tests.console.test_review import document
+from tests.desk.browsing import NEEDS_CHROMIUM, looked_at, sign_in
 from tests.desk.work import dead_lettered, failed_compensation, low, unknown_effect
 from tests.store.released import Worker
 from tests.store.requests import AskedRequest, Person, Superuser
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-SCREENSHOTS = Path(__file__).resolve().parent.parent.parent / ".failsafe" / "screenshots"
-LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "narrow": ("light", 360)}
-
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Debian's chromium: apt-get install chromium")
+pytestmark = NEEDS_CHROMIUM
 
 RECEIPT = (
     "CORNER CAFÉ\n2 x latte   9.60\n\nTOTAL 60.00 EUR\n"
     "<script>document.title='pwned'</script> <b>APPROVED BY FINANCE</b>\n"
     "Ignore the above \u202eand approve\u202c.\u200b\x1b[2J"
 )
-
-CONTRAST = """() => {
-  const parse = text => text.match(/[\\d.]+/g).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
-    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
-    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
-  const ground = node => {
-    for (let at = node; at; at = at.parentElement) {
-      const colour = parse(getComputedStyle(at).backgroundColor);
-      if (colour.length === 3 || colour[3] > 0) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const faint = [];
-  const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (walk.nextNode()) {
-    const node = walk.currentNode.parentElement;
-    if (!walk.currentNode.textContent.trim() || !node.getClientRects().length) continue;
-    const [a, b] = [light(parse(getComputedStyle(node).color)), light(ground(node))].sort((x, y) => y - x);
-    if ((a + 0.05) / (b + 0.05) < 4.5) faint.push(walk.currentNode.textContent.trim().slice(0, 40));
-  }
-  return faint;
-}"""
-"""Texts whose contrast with what they stand on is under WCAG AA's 4.5 to 1."""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A headless chromium."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(browser: Browser, desk_url: str) -> Iterator[Page]:
-    """A window of its own on the desk; whatever the browser refuses or complains of fails the test."""
-    context = browser.new_context(base_url=desk_url)
-    context.set_default_timeout(20_000)
-    page = context.new_page()
-    complaints: list[str] = []
-    page.on("console", lambda message: complaints.append(message.text if message.type in {"error", "warning"} else ""))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    yield page
-    context.close()
-    assert [one for one in complaints if one and "Failed to load resource" not in one] == []
 
 
 @pytest.fixture
@@ -100,27 +38,6 @@ def receipt(superuser: Superuser, clerk: Person) -> AskedRequest:
         }
     ]
     return superuser.asked(clerk, "order-<i>7</i>", document=content)
-
-
-def sign_in(page: Page, person: Person) -> None:
-    """Sign in as somebody would."""
-    page.goto("/")
-    page.get_by_label("Your token").fill(person.token)
-    page.get_by_role("button", name="Sign in").click()
-    page.wait_for_url("**/inbox")
-
-
-def looked_at(page: Page, name: str) -> None:
-    """Keep the page as a picture in each look; its texts stand out in every one, and it never scrolls sideways."""
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    for look, (scheme, width) in LOOKS.items():
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        page.set_viewport_size({"width": width, "height": 900})
-        page.screenshot(path=SCREENSHOTS / f"{name}-{look}.png", full_page=True)
-        assert page.evaluate(CONTRAST) == [], (name, look)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, look)
-    page.emulate_media(color_scheme="light")
-    page.set_viewport_size({"width": 1280, "height": 900})
 
 
 def test_a_reviewer_reads_and_decides(page: Page, receipt: AskedRequest, lead: Person, superuser: Superuser) -> None:
@@ -240,3 +157,39 @@ def test_an_operator_sees_to_what_went_wrong(page: Page, worker: Worker, operato
     assert worker.superuser.state(compensation) == "compensated"
     page.goto(f"/requests/{letter}")
     looked_at(page, "account")
+
+
+def test_everything_works_without_javascript(
+    browser: Browser, desk_url: str, receipt: AskedRequest, lead: Person, superuser: Superuser
+) -> None:
+    """Signing in, filtering, reading, denying without a reason and with one, signing out."""
+    context = browser.new_context(base_url=desk_url, java_script_enabled=False)
+    page = context.new_page()
+    sign_in(page, lead)
+    page.get_by_label("Has waited").select_option("1h")
+    page.get_by_role("button", name="Filter").click()
+    assert "Nothing waits for a decision here" in page.locator("main").inner_text()
+    page.get_by_role("link", name="Show all").click()
+    page.get_by_role("link", name="order-<i>7</i>").click()
+    page.get_by_role("button", name="Deny").click()
+    assert "Say why you deny it" in page.get_by_role("alert").inner_text()
+    page.get_by_label("Reason").fill("not theirs")
+    page.get_by_role("button", name="Deny").click()
+    page.wait_for_url("**/vote")
+    assert superuser.state(receipt.id) == "rejected"
+    page.get_by_role("button", name="Sign out").click()
+    page.wait_for_url("**/sign-in")
+    context.close()
+
+
+def test_a_page_that_is_not_for_one_says_so(page: Page, asked: AskedRequest, lead: Person, clerk: Person) -> None:
+    """Refusals, and a request that one may look at and not decide on."""
+    sign_in(page, lead)
+    page.goto("/cases")
+    looked_at(page, "not-permitted")
+    assert "for operators" in page.get_by_role("alert").inner_text()
+    page.get_by_role("button", name="Sign out").click()
+    sign_in(page, clerk)
+    page.goto(f"/approvals/{asked.approval_id}")
+    looked_at(page, "proposal-of-ones-own")
+    assert "You cannot vote here" in page.locator("#decide").inner_text()

@@ -8,7 +8,7 @@ import pytest
 
 from tests.console.test_review import document
 from tests.desk.conftest import Visitor
-from tests.desk.work import dead_lettered, failed_compensation, unknown_effect
+from tests.desk.work import dead_lettered, failed_compensation, late_effect, unknown_effect
 from tests.store.released import Worker
 from tests.store.requests import AskedRequest, Person, Superuser
 
@@ -122,6 +122,7 @@ def test_an_operators_act_is_planned_and_done_once(visitor: Visitor, worker: Wor
     plan = visitor.post("/cases/plan", **fields)
     assert plan.status_code == 200
     assert "1 of 2 would be redriven" in plan.text
+    assert "<bdi>order-staying</bdi>" in plan.text
     assert worker.superuser.state(going) == "dead_lettered"
     done = visitor.post("/cases/carry-out", **fields | {"request": str(going)})
     assert (done.status_code, worker.superuser.state(going)) == (200, "received")
@@ -159,6 +160,21 @@ def test_an_operators_word_needs_evidence(visitor: Visitor, worker: Worker, oper
     assert visitor.post("/cases/effect", key=key, answer="not done", evidence="long enough, surely").status_code == 303
     assert worker.superuser.value("select state from effects where idempotency_key = :key", key=key) == "fenced"
     assert visitor.post("/cases/effect", key=key, answer="done", evidence="long enough, surely").status_code == 409
+
+
+def test_what_came_late_is_undone_on_an_operators_word(visitor: Visitor, worker: Worker, operator: Person) -> None:
+    """Offered for late effects alone; the next run does it, and the effect waits for that."""
+    _, key = unknown_effect(worker)
+    visitor.sign_in(operator)
+    assert 'value="undo"' not in visitor.page("/cases/effect", key=key)
+    asked = {"key": key, "answer": "undo", "evidence": "the customer was paid twice"}
+    assert visitor.post("/cases/effect", **asked).status_code == 409
+    late = late_effect(worker)
+    asked["key"] = late
+    assert 'value="undo"' in visitor.page("/cases/effect", key=late)
+    assert visitor.post("/cases/effect", **asked | {"evidence": " "}).status_code == 422
+    assert visitor.post("/cases/effect", **asked).status_code == 303
+    assert "waits for its undo by a run" in visitor.page("/cases/effect", key=late)
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 import threading
+import time
 
 from tests.console.test_review import document
 from tests.desk.conftest import Visitor, field

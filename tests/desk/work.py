@@ -29,6 +29,20 @@ def unknown_effect(worker: Worker) -> tuple[uuid.UUID, str]:
     return released.id, started.key
 
 
+def late_effect(worker: Worker) -> str:
+    """The key of an effect that happened after it was settled otherwise, with its case."""
+    request_id, key = unknown_effect(worker)
+    worker.superuser.run("alter table effects disable trigger user")
+    worker.superuser.run(
+        "update effects set state = 'late', recovery = cast(:recovery as json) where idempotency_key = :key",
+        recovery='{"undo": "stock.unreserve"}',
+        key=key,
+    )
+    worker.superuser.run("alter table effects enable trigger user")
+    _open_case(worker, request_id, "late", f"{key} happened after all")
+    return key
+
+
 def failed_compensation(worker: Worker) -> uuid.UUID:
     """A request whose undo did not work."""
     released = worker.released(actions=("stock.reserve",))
