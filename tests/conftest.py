@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,10 @@ os.environ["DAGSTER_DISABLE_TELEMETRY"] = "1"
 os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(ROOT / ".failsafe" / "hypothesis")
 os.environ["PYTEST_DEBUG_TEMPROOT"] = str(ROOT / ".failsafe" / "tmp")
 (ROOT / ".failsafe" / "tmp").mkdir(parents=True, exist_ok=True)
+
+# In the background a shell has Ctrl-C ignored, and programs that tests start and interrupt would inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # On a shared machine one slow example says nothing; `timeout` in pyproject.toml still ends a test that hangs.
 settings.register_profile("shared machine", deadline=None)
