@@ -18,7 +18,7 @@ from ops.executing import Execution, execution
 from ops.judging import read_cases
 from ops.keeping import LeaseKeeper
 from ops.parallel import in_threads
-from ops.parking import Failed, park, wait_or_give_up
+from ops.parking import MAX_LONE_CRASHES, Failed, deadly, park, wait_or_give_up
 from ops.sending import Direction, Sender
 from policies.catalogue import CatalogueEntry
 from policies.compensation import recovery, undo_of
@@ -92,6 +92,7 @@ class _Found:
 def _clear_chunk(batch: Batch, lease: Lease, sender: Sender, state: State) -> Counts:
     catalogue = batch.workflow.catalogue
     with transaction(batch.engine) as connection:
+        counts = park(connection, batch, lease.token, "restore", state, deadly(lease, MAX_LONE_CRASHES + 1))
         cases, unreadable = read_cases(batch.run, executions(connection, lease))
         keys: dict[uuid.UUID, list[Any]] = {}
         for row in restored_keys(connection, lease, sorted(catalogue.entries.keys() - catalogue.undo_types)):
@@ -102,7 +103,7 @@ def _clear_chunk(batch: Batch, lease: Lease, sender: Sender, state: State) -> Co
     walk = partial(_walk, batch, sender, state, keys)
     found = [told for _, told in in_threads(walk, going, 1, LeaseKeeper(batch, lease).keep)]
     with transaction(batch.engine) as connection:
-        counts = _record(connection, batch, lease, state, found)
+        counts += _record(connection, batch, lease, state, found)
         if state in _DIRECTIONS:  # elsewhere the step that comes next sees that it cannot read the proposal
             counts += park(connection, batch, lease.token, "restore", state, unreadable)
         release(connection, lease, [request.id for request in lease.requests])
@@ -126,8 +127,8 @@ def _walk(batch: Batch, sender: Sender, state: State, keys: dict[uuid.UUID, list
         goes_on = _absent(entry, candidate, found) if answer is None else _told(entry, state, candidate, answer, found)
         if not goes_on:
             break
-    if found.outcomes and found.for_a_person is None and (state not in _DIRECTIONS or rows[0].proposed_since):
-        done = ", ".join(outcome.key for outcome in found.outcomes)
+    done = ", ".join(outcome.key for outcome in found.outcomes if outcome.state is EffectState.DONE)
+    if done and found.for_a_person is None and (state not in _DIRECTIONS or rows[0].proposed_since):
         found.for_a_person = f"{done} was done after the backup was taken, by a decision the store no longer holds"
     return found
 

@@ -57,6 +57,6 @@ def no_answer(_key: str) -> None:
     raise TimeoutError("no answer")
 
 
-def dying() -> None:
+def dying(_key: str = "") -> None:
     """The machine goes down before the till did anything."""
     raise KeyboardInterrupt

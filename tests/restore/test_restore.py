@@ -199,6 +199,21 @@ def test_a_key_is_sent_again_only_while_it_is_honoured(
     assert (shop.states(), len(shop.calls()), len(shop.effects())) == ({"one": state}, calls, 1)
 
 
+def test_a_look_up_that_kills_its_workers_goes_to_a_person(shop: Shop, backup: Backup) -> None:
+    """After so many that took the request alone, nobody tries again."""
+    released(shop, {"one": refund()})
+    restore = backup()
+    restore()
+    shop.hooked(look_up=dying)
+    for _ in range(6):
+        try:
+            shop.run_again()
+        except KeyboardInterrupt:
+            shop.end_leases()
+    assert shop.states() == {"one": "dead_lettered"}
+    assert "4 workers died on this request alone" in shop.request("one").reason
+
+
 def test_a_look_up_that_fails_clears_nothing(shop: Shop, backup: Backup) -> None:
     """The request waits; a person sees it once the attempts are used up."""
     released(shop, {"one": refund()})
