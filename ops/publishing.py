@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -97,6 +98,7 @@ class _Run:
     ends: float
     result: Published = field(default_factory=Published)
     failed_in_a_row: int = 0
+    counting: threading.Lock = field(default_factory=threading.Lock)
 
     def goes_on(self) -> bool:
         return time.monotonic() < self.ends and not self.result.outage
@@ -115,7 +117,6 @@ class _Run:
         threads = self.publisher.destination.connections
         for event, answer in in_threads(lambda one: self._send(claim, one), claim.events, threads, record_due):
             answers.append((event, answer))
-            self._notice(answer)
         self._record(claim, answers)
 
     def _send(self, claim: Claim, event: OutboxEvent) -> Answer:
@@ -125,19 +126,22 @@ class _Run:
             return _NotSent()
         reach(Failpoint.DELIVERING)
         answer = self.receiver.deliver(event)
+        self._notice(answer)
         reach(Failpoint.DELIVERED)
         return answer
 
-    def _notice(self, answer: Answer) -> None:
-        """One answer about an event shows that the receiver is there."""
-        if isinstance(answer, _NotSent):
-            return
-        if answer is None or answer.refused:
-            self.failed_in_a_row = 0
-            return
-        self.failed_in_a_row += 1
-        if self.failed_in_a_row >= OUTAGE:
-            self.result.outage = answer.reason
+    def _notice(self, answer: NotTaken | None) -> None:
+        """Told by each sending thread itself, so that none sends on while the others have seen the outage.
+
+        One answer about an event shows that the receiver is there.
+        """
+        with self.counting:
+            if answer is None or answer.refused:
+                self.failed_in_a_row = 0
+                return
+            self.failed_in_a_row += 1
+            if self.failed_in_a_row >= OUTAGE:
+                self.result.outage = answer.reason
 
     def _record(self, claim: Claim, answers: Sequence[tuple[OutboxEvent, Answer]]) -> None:
         taken = [event for event, answer in answers if answer is None]
