@@ -63,6 +63,15 @@ class Server:
         finally:
             self._connection.execute(text(f"drop database {name} with (force)"))
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Other test sessions wait meanwhile: roles belong to the whole server."""
+        self._connection.execute(text("select pg_advisory_lock(:everybody)"), {"everybody": 2**31})
+        try:
+            yield
+        finally:
+            self._connection.execute(text("select pg_advisory_unlock(:everybody)"), {"everybody": 2**31})
+
     def set_passwords(self) -> None:
         """Let the login roles of the schema sign in, where the server asks for a password."""
         if self._superuser.host:
@@ -127,8 +136,9 @@ def migrated(server: Server) -> Iterator[Database]:
     from resources.store.migrate import upgrade
 
     with server.database() as database:
-        upgrade(database.url())
-        server.set_passwords()
+        with server.alone():
+            upgrade(database.url())
+            server.set_passwords()
         yield database
 
 

@@ -36,6 +36,8 @@ _TURN_TIMEOUT = "60s"
 LOCK_TIMEOUT = "3s"
 """How long it waits for a table, and so lets writers wait behind it."""
 
+_LOG_NO_PARAMETERS = "{log_parameter_max_length=0,log_parameter_max_length_on_error=0}"
+
 _FUNCTION_FILES = (
     "audit",
     "principals",
@@ -142,11 +144,14 @@ def _create_roles(connection: sa.Connection) -> None:
             " exception when duplicate_object or unique_violation then null; end $$"
         )
     for duty in DUTIES:
-        # A bound parameter can be a credential: keep it out of the server's log. Only a superuser may set this.
+        # A bound parameter can be a credential: keep it out of the server's log. Only a superuser may set this. What is
+        # set already is left alone: two databases of one server that alter a role at once stand in each other's way.
         connection.exec_driver_sql(
-            f"do $$ begin alter role {duty} set log_parameter_max_length = 0;"
+            "do $$ begin if not exists (select from pg_db_role_setting s where s.setdatabase = 0"
+            f" and s.setrole = '{duty}'::regrole and s.setconfig @> '{_LOG_NO_PARAMETERS}') then"
+            f" alter role {duty} set log_parameter_max_length = 0;"
             f" alter role {duty} set log_parameter_max_length_on_error = 0;"
-            " exception when insufficient_privilege then null; end $$"
+            " end if; exception when insufficient_privilege then null; end $$"
         )
     connection.exec_driver_sql(f"grant {OWNER}, {', '.join(DUTIES)} to current_user")
 
