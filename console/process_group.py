@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +22,10 @@ PATIENCE = 5.0
 
 
 class ProcessGroups:
-    """Starts children and ends each with everything it started, on leaving the block, on Ctrl-C and on SIGTERM."""
+    """Starts children and ends each with everything it started, on leaving the block, on Ctrl-C and on SIGTERM.
+
+    They have a temporary folder of their own, which goes with them: Dagster's servers leave their sockets behind.
+    """
 
     def __init__(self, environment: Mapping[str, str], logs: Path) -> None:
         self._environment = dict(environment)
@@ -30,6 +35,8 @@ class ProcessGroups:
 
     def __enter__(self) -> Self:
         self._previous = signal.signal(signal.SIGTERM, _interrupt)
+        # Not in our own folder: the path of a socket may have no more than 107 characters.
+        self._environment["TMPDIR"] = tempfile.mkdtemp(prefix="failsafe-")
         return self
 
     def __exit__(
@@ -44,6 +51,7 @@ class ProcessGroups:
                 child.wait(max(0.0, give_up - time.monotonic()))
             _signal_group(child, signal.SIGKILL)  # a group's leader may be gone while its members are not
             child.wait()
+        shutil.rmtree(self._environment["TMPDIR"], ignore_errors=True)
 
     def start(self, name: str, command: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start a child in a group of its own; what it prints goes to `<name>.log`."""

@@ -31,3 +31,13 @@ def test_what_a_child_said_stands_in_its_log(tmp_path: Path) -> None:
         children.start("desk", [sys.executable, "-c", "raise SystemExit('the port is taken')"])
         assert children.wait_for_an_end() == "desk"
     assert (tmp_path / "desk.log").read_text() == "the port is taken\n"
+
+
+def test_what_children_leave_in_their_temporary_folder_goes_with_them(tmp_path: Path) -> None:
+    """Sockets of Dagster's servers, mostly."""
+    left = "import pathlib, tempfile; pathlib.Path(tempfile.mkdtemp(), 'left').touch(); print(tempfile.gettempdir())"
+    with ProcessGroups(os.environ, tmp_path) as children:
+        children.start("provider", [sys.executable, "-c", left]).wait()
+        folder = Path((tmp_path / "provider.log").read_text().strip())
+        assert list(folder.glob("*/left"))
+    assert not folder.exists()
