@@ -6,7 +6,8 @@ from typing import TypeAlias
 
 from ops.sending import Sender
 from policies.errors import NotExecuted
-from policies.outcomes import Done, Refused
+from policies.outcomes import Done, Refused, Semantics
+from policies.reconciliation import repeat_within
 from resources.adapters.outcome import Unknown, look_up
 from resources.failpoints import Failpoint, reach
 
@@ -23,6 +24,12 @@ def ask(sender: Sender, action_type: str, key: str) -> Answer:
     answer = look_up(adapter, key)
     reach(Failpoint.LOOKED_UP)
     return answer
+
+
+def may_repeat(semantics: Semantics) -> dict[str, float] | None:
+    """What the store keeps of an effect that may be sent again although nobody saw that it was not done."""
+    within = repeat_within(semantics)
+    return None if within is None else {"repeat_within": within.total_seconds()}
 
 
 def unanswered(answer: NotExecuted | Unknown) -> tuple[str, float]:

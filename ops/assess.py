@@ -86,9 +86,12 @@ def _page(
     cases = [(case, stored_validation(row)) for row, case in read if seen is None or _name(case) in seen]
     counts[RECORDS_UNAVAILABLE] += len(read) - len(cases)
 
+    # Older judgements, and snapshots that took their time, are looked at anew before anything starts.
+    fresh = {row.id for row in rows if row.fresh} if seen is None else set()
+
     def write(part: Sequence[Validated]) -> None:
         facts = gather(connection, batch, [case for case, _ in part], take=True)
-        counts.update(_write(connection, batch, part, facts, seen or {}))
+        counts.update(_write(connection, batch, part, facts, seen or {}, fresh))
 
     refused = write_in_halves(connection, cases, write)
     counts.update(send_to_review(connection, batch, State.PROPOSAL_READY, unreadable))
@@ -98,7 +101,12 @@ def _page(
 
 
 def _write(
-    connection: sa.Connection, batch: Batch, part: Sequence[Validated], facts: Mapping[uuid.UUID, Facts], seen: Seen
+    connection: sa.Connection,
+    batch: Batch,
+    part: Sequence[Validated],
+    facts: Mapping[uuid.UUID, Facts],
+    seen: Seen,
+    fresh: set[uuid.UUID],
 ) -> Counts:
     assessed = [
         (case, find_tier(case.sealed, validation, facts[case.id], batch.policy, batch.workflow.rules))
@@ -110,7 +118,7 @@ def _write(
         policy_version=batch.policy.version,
         policy_hash=bytes.fromhex(batch.policy.hash),
     )
-    first = {case.id: _move(case, assessment) for case, assessment in assessed}
+    first = {case.id: _move(case, assessment, fresh) for case, assessment in assessed}
     # In shadow mode nothing comes of a request, so it must not hold a claim against those that follow.
     over = {case.id: case.round for case, _ in assessed if first[case.id].event in _ENDINGS}
     endings = with_what_stands(connection, [(first[one], in_round) for one, in_round in over.items()])
@@ -129,13 +137,13 @@ def _write(
 _ENDINGS = (Event.POLICY_REFUSED, Event.SHADOW_RECORDED)
 
 
-def _move(case: Case, assessment: Assessment) -> Move:
+def _move(case: Case, assessment: Assessment, fresh: set[uuid.UUID]) -> Move:
     if assessment.mode == "shadow":
         return Move(
             case.id, State.PROPOSAL_READY, Event.SHADOW_RECORDED, f"shadow: would have been {assessment.decision}"
         )
     if assessment.decision == "auto":
-        return Move(case.id, State.PROPOSAL_READY, Event.AUTO_RELEASED, rechecked=True)
+        return Move(case.id, State.PROPOSAL_READY, Event.AUTO_RELEASED, rechecked=case.id in fresh)
     because = "; ".join(reason.because for reason in assessment.reasons) or "the policy's decision for this tier"
     event = Event.APPROVAL_REQUIRED if assessment.decision == "review" else Event.POLICY_REFUSED
     return Move(case.id, State.PROPOSAL_READY, event, because)

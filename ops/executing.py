@@ -37,6 +37,8 @@ class Execution:
     """The state of each action's compensation."""
     references: dict[int, str | None]
     """The provider's own id of each effect, by ordinal."""
+    unseen: set[int]
+    """Ordinals of intended effects that may have happened: only their key makes it right to send them again."""
 
     @property
     def id(self) -> uuid.UUID:
@@ -46,7 +48,7 @@ class Execution:
     @property
     def begun(self) -> bool:
         """Whether any effect was ever begun that may have reached a provider."""
-        return any(state not in (None, EffectState.INTENDED) for state in self.states)
+        return bool(self.unseen) or any(state not in (None, EffectState.INTENDED) for state in self.states)
 
     def next_action(self) -> SealedAction | None:
         """The first action that is not done, if it may be started."""
@@ -57,17 +59,22 @@ class Execution:
 
     def event(self, *, cancelled: bool) -> Event | None:
         """What the effects so far amount to, where its cancellation was asked for or not."""
+        if cancelled and self.unseen:
+            return Event.GAVE_UP  # it will not be sent again, and nobody can look
         reversible = [one.action_type.reversible for one in self.case.sealed.actions]
         return (after_cancel(reversible, self.states) if cancelled else None) or decide(reversible, self.states)
 
 
 def execution(row: Any, case: Case) -> Execution:
     """The execution of a row of `sql/executions.sql`."""
-    one = Execution(row, case, [None] * len(case.sealed.actions), [None] * len(case.sealed.actions), {})
-    for ordinal, kind, state, reference in row.effects or []:
+    one = Execution(row, case, [None] * len(case.sealed.actions), [None] * len(case.sealed.actions), {}, set())
+    for ordinal, kind, state, reference, unseen in row.effects or []:
         (one.states if kind == "forward" else one.undone)[ordinal - 1] = EffectState(state)
         if kind == "forward":
             one.references[ordinal] = reference
+            one.unseen.discard(ordinal)
+            if unseen:
+                one.unseen.add(ordinal)
     return one
 
 
@@ -90,6 +97,10 @@ def settle(
         if outcome.key in recorded:
             one = by_id[outcome.request_id]
             one.states[outcome.ordinal - 1] = outcome.state
+            if outcome.state is not EffectState.INTENDED:
+                one.unseen.discard(outcome.ordinal)
+            elif outcome.result is not None:
+                one.unseen.add(outcome.ordinal)
             touched[one.id] = one
             counts[f"effects_{outcome.state}"] += 1
             if outcome.state is EffectState.UNKNOWN or (outcome.state is EffectState.INTENDED and outcome.error):
@@ -150,6 +161,8 @@ def conclude(connection: sa.Connection, batch: Batch, lease: Lease, executions: 
 
 
 def _why_given_up(one: Execution) -> str:
+    if one.unseen:
+        return "cancelled, but an effect may have happened and its provider cannot tell"
     if EffectState.LATE in one.states:
         return "an effect happened after it was settled otherwise"
     if EffectState.FENCED in one.states:

@@ -40,8 +40,16 @@ def undo_late(batch: Batch) -> Counts:
             lease, request_id = claimed
             with transaction(batch.engine) as connection:
                 rows = late_undos(connection, lease.token, request_id)
-            for row in rows:
-                counts["late_undone"] += _undo(batch, sender, lease, row)
+            waiting: set[int] = set()
+            for row in rows:  # the last intent first; one that is still open holds back those before it
+                done = (
+                    _undo(batch, sender, lease, row)
+                    if row.ordinal not in waiting
+                    else _wait(batch, lease, row, PAUSE_WAIT)
+                )
+                counts["late_undone"] += done
+                if not done:
+                    waiting.add(row.ordinal)
             with transaction(batch.engine) as connection:
                 release(connection, lease, [request_id])
             batch.beat()

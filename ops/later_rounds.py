@@ -17,7 +17,7 @@ from resources.store.stages import release_claims
 
 def with_what_stands(connection: sa.Connection, endings: Sequence[tuple[Move, int]]) -> list[Move]:
     """Moves that would end their request, each with its round; where effects stand they undo, or call a person."""
-    standing = effects_standing(connection, [move.id for move, in_round in endings if in_round > 1])
+    standing = effects_standing(connection, [move.id for move, _ in endings])
     return [
         replace(move, event=after_refusal(move.event, standing.get(move.id, Standing.NOTHING))) for move, _ in endings
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ops.asking import Answer, ask, unanswered
+from ops.asking import Answer, ask, may_repeat, unanswered
 from ops.batch import CHUNK, Batch, Counts
 from ops.compensate import BACKWARD
 from ops.execute import FORWARD
@@ -129,16 +129,18 @@ class _Learnt:
             absence = after_absence(
                 semantics, since_first=effect.since_first, since_last=effect.since_last, on_unknown=on_unknown
             )
-            self._absent(absence, one, base)
+            self._absent(absence, one, base, may_repeat(semantics))
 
-    def _absent(self, absence: Absence, one: Execution, base: tuple[uuid.UUID, int, str]) -> None:
+    def _absent(
+        self, absence: Absence, one: Execution, base: tuple[uuid.UUID, int, str], told: dict[str, float] | None
+    ) -> None:
         if absence.verdict is Verdict.WAIT:
             wait = absence.wait.total_seconds()
             self.failures.append(
                 Failed(one.id, one.row.attempts, "its effect may still show", after=wait, attempt=False)
             )
         elif absence.verdict is Verdict.SEND_AGAIN:
-            self.outcomes.append(Outcome(*base, EffectState.INTENDED))
+            self.outcomes.append(Outcome(*base, EffectState.INTENDED, result=told))
             if one.row.attempts + 1 >= MAX_ATTEMPTS:
                 why = f"{base[2]}: sent again and again, and the provider shows nothing of it"
                 self.for_a_person.append((one.id, f"{why} (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"))

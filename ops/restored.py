@@ -10,7 +10,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ops.asking import ask, unanswered
+from ops.asking import ask, may_repeat, unanswered
 from ops.batch import Batch, Counts
 from ops.compensate import BACKWARD
 from ops.execute import FORWARD
@@ -124,6 +124,11 @@ def _walk(batch: Batch, sender: Sender, state: State, keys: dict[uuid.UUID, list
         if candidate.start is None and not entry.semantics.lookup:
             continue  # nobody could ever tell
         answer = ask(sender, candidate.action_type, candidate.row.key)
+        if rows[0].proposed_since and not entry.semantics.lookup and candidate.start is not None:
+            found.for_a_person = (
+                f"{candidate.row.key} may have done what another proposal said, and the provider cannot tell"
+            )
+            break
         goes_on = _absent(entry, candidate, found) if answer is None else _told(entry, state, candidate, answer, found)
         if not goes_on:
             break
@@ -216,7 +221,10 @@ def _absent(entry: CatalogueEntry, candidate: _Candidate, found: _Found) -> bool
     if candidate.start is None:
         return True
     if absence.verdict is Verdict.SEND_AGAIN:
-        return not semantics.lookup
+        if semantics.lookup:
+            return False
+        found.settle(candidate, entry.adapter, EffectState.INTENDED, result=may_repeat(semantics))
+        return True
     if absence.verdict is Verdict.ASSUME_DONE:
         found.settle(candidate, entry.adapter, EffectState.DONE, result={"assumed": ASSUMED})
         return True
@@ -232,8 +240,10 @@ def _record(connection: sa.Connection, batch: Batch, lease: Lease, state: State,
     counts = Counts({"cleared": clear_requests(connection, lease.token, cleared)})
     people = [(one.one.id, one.for_a_person) for one in told if one.for_a_person is not None]
     record_outcomes(connection, lease.token, _outcomes(one for one in told if one.for_a_person is not None))
-    if state in _DIRECTIONS:
-        adopted = [one for one in told if one.for_a_person is None]
+    adopted = [one for one in told if one.for_a_person is None]
+    if state not in _DIRECTIONS:
+        record_outcomes(connection, lease.token, _outcomes(adopted))
+    else:
         counts += _DIRECTIONS[state].settle(connection, batch, lease, [one.one for one in adopted], _outcomes(adopted))
     failures = [one.failed for one in found if one.failed is not None]
     counts += wait_or_give_up(connection, batch, lease, "restore", state, failures)

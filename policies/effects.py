@@ -21,6 +21,7 @@ EFFECT_TRANSITIONS: frozenset[tuple[EffectState, EffectState]] = frozenset(
     {
         (EffectState.INTENDED, EffectState.IN_FLIGHT),
         (EffectState.INTENDED, EffectState.FENCED),
+        (EffectState.INTENDED, EffectState.UNKNOWN),  # it was to be sent again under its key, and its request stopped
         (EffectState.IN_FLIGHT, EffectState.DONE),
         (EffectState.IN_FLIGHT, EffectState.REFUSED),
         (EffectState.IN_FLIGHT, EffectState.INTENDED),  # not sent, or the provider certainly did nothing

@@ -69,3 +69,13 @@ def after_restore(
     if semantics.lookup and absence.verdict is not Verdict.WAIT:
         return Absence(Verdict.SEND_AGAIN)
     return absence
+
+
+def repeat_within(semantics: Semantics) -> timedelta | None:
+    """How long after its first send a key may be sent again by a worker that cannot look first.
+
+    None: whoever sends again has looked, and saw that it was not done.
+    """
+    if semantics.lookup or semantics.honours_key is None:
+        return None
+    return semantics.honours_key - semantics.timeout

@@ -28,6 +28,7 @@ class Refusal(StrEnum):
     EFFECT_UNKNOWN = "effect_unknown"
     EFFECT_FENCED = "effect_fenced"
     EFFECT_LATE = "effect_late"
+    KEY_FORGOTTEN = "key_forgotten"
     EARLIER_ACTION_OPEN = "earlier_action_open"
     PAUSED = "paused"
     INITIATOR_DISABLED = "initiator_disabled"

@@ -9,7 +9,7 @@ as $$
 declare
     instant timestamptz;
     gate    provider_gate;
-    now_is  integer := epoch_in_force();
+    now_is  integer;
 begin
     -- Lock order for everyone: requests by id, approvals, effects, principals, loans of roles, pauses, provider, audit heads.
     perform from requests r where r.id = any (p_requests) order by r.id for update;
@@ -31,6 +31,7 @@ begin
     perform pg_advisory_xact_lock_shared(hashtext('failsafe.pauses'));
     gate := look_at_gate(p_provider);
     instant := clock_timestamp(); -- after locking: now() is when the transaction began
+    now_is := epoch_in_force();
 
     return query
     with found as materialized (
@@ -44,14 +45,15 @@ begin
             when r.lease_token is distinct from p_token or r.lease_until <= instant then 'lease_lost'
             when w.kind = 'forward' and r.state <> 'executing' then 'not_executing'
             when w.kind = 'compensation' and r.state <> 'compensating' and not act.late then 'not_compensating'
-            when r.epoch < now_is and r.closed_at is null then 'restored' -- what it did after the backup was taken is not looked up yet
+            when case when act.late then now_is > (select max(z.number) from epochs z) else r.epoch < now_is and r.closed_at is null end
+                then 'restored' -- what it did after the backup was taken is not looked up yet
             when w.kind = 'compensation' and (d.state is distinct from 'done' and not act.late or d.recovery ->> 'undo' is null)
                 then 'nothing_to_undo'
             when w.kind = 'compensation' and not act.late and exists (
                 select from effects later where later.request_id = r.id and later.kind = 'forward' and later.ordinal > w.ordinal
                     and later.state = 'done' and later.recovery ->> 'undo' is not null and not exists (
                         select from effects u where u.request_id = r.id and u.kind = 'compensation' and u.ordinal = later.ordinal
-                            and u.state = 'done'))
+                            and u.intent = later.intent and u.state = 'done'))
                 then 'later_action_open'
             when w.kind = 'forward' and r.cancel_requested_at is not null and not exists (
                 select from effects pivot where pivot.request_id = r.id and pivot.kind = 'forward' and pivot.state = 'done'
@@ -64,6 +66,9 @@ begin
                 || convert_to(a.parameters::text, 'UTF8')) is distinct from w.parameters_hash
                 then 'parameters_changed'
             when e.state is not null and e.state <> 'intended' then 'effect_' || e.state
+            when w.kind = 'forward' and exists (select from effects o where o.request_id = r.id and o.ordinal = w.ordinal
+                and o.kind = 'forward' and o.intent <> i.intent and o.state not in ('refused', 'fenced')) then 'effect_late'
+            when e.state = 'intended' and e.repeat_until <= instant then 'key_forgotten' -- it may have happened under this key
             when w.kind = 'forward' and exists (
                 select from generate_series(1, w.ordinal - 1) earlier where not exists (
                     select from effects d where d.request_id = r.id and d.ordinal = earlier and d.kind = 'forward' and d.state = 'done'))
@@ -94,14 +99,15 @@ begin
     left join lateral (
         -- What an earlier round found refused or fenced is intended anew, under a new key; anything else keeps its intent
         -- and so its key. A compensation has the intent of what it undoes: of a late effect first, where that was asked for.
-        select coalesce(max(f.intent) filter (where w.kind = 'compensation' and f.state = 'late' and f.undo_due_at is not null),
+        select coalesce(max(f.intent) filter (where w.kind = 'compensation' and f.state = 'late' and f.undo_due_at <= instant),
             max(f.intent + case when w.kind = 'forward' and f.round < r.round and f.state in ('refused', 'fenced')
                 then 1 else 0 end), 1) as intent
         from effects f where f.request_id = r.id and f.ordinal = w.ordinal and f.kind = 'forward'
     ) i on true
     -- Behind OFFSET 0 each row looks its effects up by key; joined freely, the planner may match every row with all effects.
     left join lateral (
-        select x.state from effects x
+        select x.state, x.first_sent_at + make_interval(secs => (x.result ->> 'repeat_within')::double precision) as repeat_until
+        from effects x
         where x.request_id = r.id and x.ordinal = w.ordinal and x.kind = w.kind and x.intent = i.intent offset 0
     ) e on true
     left join lateral (
@@ -173,8 +179,9 @@ begin
         order by r.id for update;
     instant := clock_timestamp();
     with settled as (
-        update effects e set state = o.state, provider_reference = o.reference, result = o.result, error = o.error,
-            outcome_at = instant
+        update effects e set state = o.state, provider_reference = o.reference, error = o.error, outcome_at = instant,
+            -- That a later call did nothing says nothing of an earlier one under the same key.
+            result = case when o.state = 'intended' then coalesce(o.result, e.result) else o.result end
         from unnest(p_keys, p_states, p_references, p_results, p_errors) as o (key, state, reference, result, error)
         join effects was on was.idempotency_key = o.key
         join requests r on r.id = was.request_id

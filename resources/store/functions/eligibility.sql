@@ -4,8 +4,8 @@
 create or replace function is_excluded(who principals, asked approval_requests) returns boolean
     language sql immutable
 as $$
-    select who.id = any (asked.excluded) or coalesce(who.external_id = any (asked.excluded_people), false)
-        or who.name = any (asked.excluded_people)
+    select who.id = any (asked.excluded) or exists (select from unnest(asked.excluded_people) x
+        where lower(trim(x)) in (lower(trim(who.external_id)), lower(trim(who.name))))
 $$;
 
 -- The roles that may decide now: those asked first, and those of every escalation whose time has come. Time alone widens

@@ -34,7 +34,16 @@ as $$
 begin
     insert into epochs (number, identity, opened_by, reason) values (p_number, store_identity(), p_by, p_reason)
     on conflict (number) do nothing;
-    return found;
+    if not found then
+        return false;
+    end if;
+    -- Nobody knows whether a late effect was undone since the backup: whoever wanted it looks, and asks again.
+    perform from requests r where r.id in (select e.request_id from effects e where e.state = 'late' and e.undo_due_at is not null)
+        order by r.id for update;
+    perform open_case(e.request_id, 'late', e.idempotency_key || ': the store was restored; see whether it was undone already')
+    from effects e where e.state = 'late' and e.undo_due_at is not null;
+    update effects set undo_due_at = null where state = 'late' and undo_due_at is not null;
+    return true;
 end
 $$;
 

@@ -5,7 +5,7 @@ revoke all on all functions in schema failsafe from public, failsafe_intake, fai
 grant usage on schema failsafe to failsafe_intake, failsafe_worker, failsafe_reviewer, failsafe_operator, failsafe_auditor;
 
 -- Plain functions without rights of their own.
-grant execute on function duty(), effects_standing(uuid), utc_text(timestamptz), json_bytes(json), new_id(), may_append(text, text),
+grant execute on function duty(), effects_standing(uuid), may_have_happened(effects), utc_text(timestamptz), json_bytes(json), new_id(), may_append(text, text),
     batch_key_at(timestamptz, text, text), epoch_in_force(), restore_standing(), effect_key(text, uuid, text, integer, text)
     to failsafe_intake, failsafe_worker, failsafe_reviewer, failsafe_operator, failsafe_auditor;
 

@@ -1,5 +1,28 @@
 -- What a request has done to the world so far, and how it ends when it is refused all the same.
 
+-- An effect of which nobody can say that it did not happen. One that is to be sent again only because its provider would
+-- recognise the key says so in its result.
+create or replace function may_have_happened(effect effects) returns boolean
+    language sql immutable
+as $$
+    select effect.state in ('in_flight', 'unknown', 'late') or (effect.state = 'intended' and effect.result is not null)
+$$;
+
+-- Where its request stops, such an effect is not sent again: what became of it is a person's to find out.
+create or replace function doubt_effects() returns trigger
+    language plpgsql security definer set search_path = failsafe, pg_temp
+as $$
+begin
+    update effects e set state = 'unknown', result = null
+    where e.request_id = new.id and e.state = 'intended' and e.result is not null;
+    return null;
+end
+$$;
+
+create or replace trigger requests_leave_no_doubt_aside after update of state on requests for each row
+    when (old.state <> new.state and new.state in ('needs_review', 'dead_lettered', 'compensation_failed'))
+    execute function doubt_effects();
+
 -- The same words as policies.saga.Standing. Nothing may follow from it but under the request's row lock. What had a
 -- proposal when the store was restored may have done anything, until that is looked up.
 create or replace function effects_standing(p_request uuid) returns text
@@ -8,9 +31,8 @@ as $$
     select case
         when exists (select from effects e where e.request_id = p_request and e.kind = 'forward' and e.state in ('done', 'late')
             and e.recovery ->> 'undo' is null) then 'irreversible'
-        when exists (select from effects e where e.request_id = p_request and e.state in ('in_flight', 'unknown', 'late'))
-            then 'uncertain'
-        when exists (select from requests r where r.id = p_request and r.state <> 'received' and r.epoch < epoch_in_force())
+        when exists (select from effects e where e.request_id = p_request and may_have_happened(e)) then 'uncertain'
+        when exists (select from requests r where r.id = p_request and r.epoch < epoch_in_force())
             then 'uncertain'
         when exists (select from effects e where e.request_id = p_request and e.kind = 'forward' and e.state = 'done'
             and not exists (select from effects u where u.request_id = e.request_id and u.kind = 'compensation'

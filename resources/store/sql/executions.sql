@@ -4,9 +4,13 @@ select r.id, r.workflow_version, r.revision, r.round, r.state, r.reason, r.attem
     p.canonical, p.edited_by is not null as edited, a.decision, a.demand, a.snapshots, a.policy_version, who.roles, who.disabled_at is not null as disabled,
     (
         -- What an earlier round found refused or fenced, a redrive may do anew: it counts as not begun.
-        select json_agg(json_build_array(e.ordinal, e.kind, e.state, e.provider_reference) order by e.intent) -- the last one counts
+        -- The last one counts, but what happened counts before what is only intended.
+        select json_agg(json_build_array(e.ordinal, e.kind, e.state, e.provider_reference, e.state = 'intended' and e.result is not null)
+            order by e.state in ('done', 'late'), e.intent)
         from effects e
         where e.request_id = r.id and not (e.round < r.round and e.state in ('refused', 'fenced'))
+          and (e.kind = 'forward' or e.intent = (select max(f.intent) from effects f
+              where f.request_id = e.request_id and f.ordinal = e.ordinal and f.kind = 'forward'))
     ) as effects
 from requests r
 join principals who on who.id = r.initiator

@@ -1,0 +1,26 @@
+"""One person, however their id is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from policies.errors import NotPermitted
+from policies.records import Record
+from resources.records import Records
+from tests.ops import toy
+from tests.ops.passes import Shop, refund
+
+
+class PaidToAnn(Records):
+    def find(self, key: str) -> Record | None:
+        return Record("orders", key, {"order_id": key}, principal=" Ann@Example.com")
+
+
+def test_a_payee_whose_id_is_written_otherwise_does_not_vote(shop: Shop) -> None:
+    """Upper case and blanks make nobody else of her."""
+    shop.define(records={"orders": PaidToAnn()})
+    shop._leads["ann"] = toy.principal(shop.url, "ann", ["lead"], kind="human", external_id="ann@example.com")  # noqa: SLF001
+    shop.queue({"one": refund("80.00")})
+    shop.run()
+    with pytest.raises(NotPermitted):
+        shop.vote("one", by="ann")
