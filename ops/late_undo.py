@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from ops.asking import ask, unanswered
+from ops.asking import ask, may_repeat, unanswered
 from ops.batch import LEASE_MARGIN, Batch, Counts
 from ops.compensate import BACKWARD
 from ops.parking import BACKOFF_CAP, MAX_ATTEMPTS, PAUSE_WAIT
@@ -115,7 +115,7 @@ def _look_up(batch: Batch, sender: Sender, lease: Lease, row: Any, name: str) ->
     if absence.verdict is Verdict.WAIT:
         return _wait(batch, lease, row, absence.wait)
     if absence.verdict is Verdict.SEND_AGAIN:
-        return _settle(batch, lease, row, Outcome(*base, EffectState.INTENDED))
+        return _settle(batch, lease, row, Outcome(*base, EffectState.INTENDED, result=may_repeat(semantics)))
     return _settle(batch, lease, row, None, f"{row.undo_key} may have been done, and the provider cannot tell")
 
 

@@ -10,6 +10,7 @@ from policies.outcomes import Semantics
 from resources.store.pauses import Scope
 from tests.operator.desk import Desk
 from tests.operator.test_cancel import WITH_CLAIM
+from tests.operator.test_late_undo import due, late_reservation, undo
 from tests.ops import toy
 from tests.ops.passes import Shop, refund
 from tests.ops.tills import HookedTill
@@ -111,3 +112,24 @@ def test_within_its_memory_the_key_is_sent_again_and_pays_once(shop: Shop, desk:
     desk.resume(Scope.EVERYTHING)
     shop.run_again(2)
     assert (len(shop.effects()), shop.states()) == (1, {"one": "completed"})
+
+
+def test_an_undo_that_nobody_can_look_for_is_not_sent_under_a_forgotten_key(shop: Shop, desk: Desk) -> None:
+    """Meant to be sent again, it is held back until the provider has forgotten the key: then a person looks."""
+    key = late_reservation(shop, desk)
+    undo(shop, desk, key)
+    shop.hooked(OnlyKeyed)
+    toy.set_mood(shop.till, "lose the answer", "stock.unreserve")
+    shop.run()
+    shop.age_effects()
+    desk.pause(Scope.EVERYTHING)
+    for _ in range(2):
+        due(shop)
+        shop.run()
+    assert shop.rows("select state from effects where kind = 'compensation'") == [("intended",)]
+    shop.execute("update effects set first_sent_at = first_sent_at - interval '2 d' where kind = 'compensation'")
+    toy.set_mood(shop.till, None, "stock.unreserve")
+    desk.resume(Scope.EVERYTHING)
+    due(shop)
+    shop.run()
+    assert shop.calls("stock.unreserve") == [f"{key}:undo"]
