@@ -26,11 +26,16 @@ class Ledger:
 
     file: str
 
-    def create(self) -> None:
-        """Open new books."""
-        with self.reading() as books:
-            books.execute("pragma journal_mode = wal")  # who reads does not wait for a writer that was stopped
-            books.executescript(_TABLES)
+    def create(self) -> sqlite3.Connection:
+        """Open new books, and hold them open as long as what is returned.
+
+        While somebody holds them no other process is the last to close them or the first to open them. Either takes a
+        lock that readers wait for as well, for ever if that process is stopped meanwhile.
+        """
+        books = sqlite3.connect(self.file, isolation_level=None, check_same_thread=False)
+        books.execute("pragma journal_mode = wal")  # who reads does not wait for a writer that was stopped
+        books.executescript(_TABLES)
+        return books
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
