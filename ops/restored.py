@@ -92,6 +92,7 @@ class _Found:
 def _clear_chunk(batch: Batch, lease: Lease, sender: Sender, state: State) -> Counts:
     catalogue = batch.workflow.catalogue
     with transaction(batch.engine) as connection:
+        epoch = notice_restore(connection)
         counts = park(connection, batch, lease.token, "restore", state, deadly(lease, MAX_LONE_CRASHES + 1))
         cases, unreadable = read_cases(batch.run, executions(connection, lease))
         keys: dict[uuid.UUID, list[Any]] = {}
@@ -103,7 +104,7 @@ def _clear_chunk(batch: Batch, lease: Lease, sender: Sender, state: State) -> Co
     walk = partial(_walk, batch, sender, state, keys)
     found = [told for _, told in in_threads(walk, going, 1, LeaseKeeper(batch, lease).keep)]
     with transaction(batch.engine) as connection:
-        counts += _record(connection, batch, lease, state, found)
+        counts += _record(connection, batch, lease, state, epoch, found)
         if state in _DIRECTIONS:  # elsewhere the step that comes next sees that it cannot read the proposal
             counts += park(connection, batch, lease.token, "restore", state, unreadable)
         release(connection, lease, [request.id for request in lease.requests])
@@ -233,11 +234,13 @@ def _absent(entry: CatalogueEntry, candidate: _Candidate, found: _Found) -> bool
     return False
 
 
-def _record(connection: sa.Connection, batch: Batch, lease: Lease, state: State, found: Sequence[_Found]) -> Counts:
+def _record(
+    connection: sa.Connection, batch: Batch, lease: Lease, state: State, epoch: int, found: Sequence[_Found]
+) -> Counts:
     told = [one for one in found if one.failed is None]
     suspect_effects(connection, lease.token, [suspect for one in told for suspect in one.suspects])
     cleared = [one.one.id for one in told if one.for_a_person is None]
-    counts = Counts({"cleared": clear_requests(connection, lease.token, cleared)})
+    counts = Counts({"cleared": clear_requests(connection, lease.token, cleared, epoch)})
     people = [(one.one.id, one.for_a_person) for one in told if one.for_a_person is not None]
     record_outcomes(connection, lease.token, _outcomes(one for one in told if one.for_a_person is not None))
     adopted = [one for one in told if one.for_a_person is None]

@@ -80,8 +80,10 @@ def suspect_effects(connection: sa.Connection, token: uuid.UUID, suspects: Seque
         )
 
 
-def clear_requests(connection: sa.Connection, token: uuid.UUID, ids: Sequence[uuid.UUID]) -> int:
-    """Let the effects of these requests start again; returns how many were still ours."""
-    statement = sa.text("select count(*) from clear_requests(:token, cast(:ids as uuid[]))")
-    cleared: int = connection.execute(statement, {"token": token, "ids": list(ids)}).scalar_one() if ids else 0
+def clear_requests(connection: sa.Connection, token: uuid.UUID, ids: Sequence[uuid.UUID], epoch: int) -> int:
+    """Let the effects of these requests start again, as far as this epoch goes; returns how many were still ours."""
+    if not ids:
+        return 0
+    statement = sa.text("select count(*) from clear_requests(:token, cast(:ids as uuid[]), :epoch)")
+    cleared: int = connection.execute(statement, {"token": token, "ids": list(ids), "epoch": epoch}).scalar_one()
     return cleared

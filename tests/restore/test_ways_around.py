@@ -17,7 +17,7 @@ from tests.ops import toy
 from tests.ops.passes import Shop, refund
 from tests.ops.tills import HookedTill
 from tests.restore.conftest import Backup
-from tests.restore.restoring import OnlyAsked, released, settled
+from tests.restore.restoring import OnlyAsked, let_absence_count, released, settled, waiting
 
 
 def test_what_was_only_received_is_not_just_cancelled(shop: Shop, desk: Desk, backup: Backup) -> None:
@@ -101,3 +101,25 @@ def test_a_start_that_waited_for_a_lock_sees_the_restore(shop: Shop, desk: Desk)
         declare_restored(shop.url, desk.session, WHY)
         holder.rollback()
         assert starting.result().refusal == "restored"
+
+
+def test_a_restore_while_what_was_done_is_looked_up_begins_anew(shop: Shop, desk: Desk) -> None:
+    """What was found out is of the restore before: the request waits to be looked up for this one as well."""
+    shop.hooked(OnlyAsked)
+    released(shop, {"one": refund()})
+    declare_restored(shop.url, desk.session, WHY)
+    asked: list[str] = []
+
+    def again(key: str) -> None:
+        if not asked:
+            declare_restored(shop.url, desk.session, "and once more")
+        asked.append(key)
+
+    shop.hooked(OnlyAsked, look_up=again)
+    let_absence_count(shop)
+    shop.run()
+    assert (waiting(shop), shop.calls()) == (1, [])
+    let_absence_count(shop)
+    shop.run_again()
+    assert len(asked) == 2
+    assert (shop.states(), len(shop.calls())) == ({"one": "completed"}, 1)

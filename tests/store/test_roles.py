@@ -94,7 +94,7 @@ OPERATIONS = (
 )
 CLEARING = (
     "select suspect_effects(gen_random_uuid(), '{}', '{}', '{}', '{}', '{}', '{}')",
-    "select clear_requests(gen_random_uuid(), '{}')",
+    "select clear_requests(gen_random_uuid(), '{}', 1)",
     "select settle_late_undo(gen_random_uuid(), 'x', 'done', '0 s', '')",
     "select notice_restore()",
 )

@@ -155,21 +155,22 @@ begin
 end
 $$;
 
--- It was found out what these requests did before the restore: their effects may start again. Returns those still ours.
-create or replace function clear_requests(p_token uuid, p_requests uuid[]) returns setof uuid
+-- It was found out what these requests did before the restore that began an epoch: their effects may start again, unless
+-- there was another restore meanwhile. Returns those still ours.
+create or replace function clear_requests(p_token uuid, p_requests uuid[], p_epoch integer) returns setof uuid
     language plpgsql security definer set search_path = failsafe, pg_temp
 as $$
 declare
-    now_is  integer := epoch_in_force();
-    cleared uuid[];
+    looked_at integer := least(p_epoch, epoch_in_force());
+    cleared   uuid[];
 begin
     with going as (
-        update requests r set epoch = now_is where r.id = any (p_requests) and r.lease_token = p_token and r.epoch < now_is
+        update requests r set epoch = looked_at where r.id = any (p_requests) and r.lease_token = p_token and r.epoch < looked_at
         returning r.id
     )
     select array_agg(g.id order by g.id) into cleared from going g;
     perform write_audit(array_agg('request:' || c), array_agg('request.cleared'::text), array_agg(duty()),
-        array_agg(json_bytes(json_build_object('epoch', now_is)))) from unnest(cleared) c having count(*) > 0;
+        array_agg(json_bytes(json_build_object('epoch', looked_at)))) from unnest(cleared) c having count(*) > 0;
     return query select unnest(cleared);
 end
 $$;

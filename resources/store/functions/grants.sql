@@ -33,7 +33,7 @@ grant update (opened_at, beat_at, moved, closed_at) on batch_runs to failsafe_wo
 grant delete on claims to failsafe_worker;
 grant execute on function start_effects(uuid, text, uuid[], integer[], text[], bytea[], json[]),
     record_outcomes(uuid, text[], text[], text[], json[], text[]), report_late(text[], text[], text[], text[]),
-    notice_restore(), suspect_effects(uuid, uuid[], integer[], text[], text[], bytea[], json[]), clear_requests(uuid, uuid[]),
+    notice_restore(), suspect_effects(uuid, uuid[], integer[], text[], text[], bytea[], json[]), clear_requests(uuid, uuid[], integer),
     intended_as(uuid, integer, text, integer), settle_late_undo(uuid, text, text, interval, text), sweep_leases(text, text, integer), expire_approvals(text, text, integer),
     append_audit(text[], text[], text[], bytea[]), register_workflow(text, text, text, date), register_provider(text, integer, real) to failsafe_worker;
 grant execute on function claim_events(uuid, integer, interval), mark_published(uuid, uuid[]),
