@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import sqlalchemy as sa
+
 from ops.asking import ask, may_repeat, unanswered
 from ops.batch import LEASE_MARGIN, Batch, Counts
 from ops.compensate import BACKWARD
@@ -22,7 +24,7 @@ from resources.failpoints import BACKWARD as POINTS
 from resources.failpoints import reach
 from resources.store.claim import Lease, release
 from resources.store.contention import again_when_contended
-from resources.store.effects import Outcome, Start, Started, record_outcomes, start_effects
+from resources.store.effects import Outcome, Start, Started, record_outcomes, report_late, start_effects
 from resources.store.engine import transaction
 from resources.store.late_undos import claim_late_undo, late_undos, settle_late_undo
 
@@ -58,6 +60,9 @@ def undo_late(batch: Batch) -> Counts:
 
 def _undo(batch: Batch, sender: Sender, lease: Lease, row: Any) -> bool:
     """Carry one undo on from where it stands; whether it is done now."""
+    unknown = row.undo_state == EffectState.UNKNOWN
+    if row.attempts >= MAX_ATTEMPTS + unknown:  # one more for a look-up, which changes nothing and may settle it
+        return _settle(batch, lease, row, None, f"{row.attempts} attempts failed, or workers died on them")
     name = row.recovery["undo"]
     entry = batch.workflow.catalogue.entries.get(name)
     try:
@@ -66,7 +71,7 @@ def _undo(batch: Batch, sender: Sender, lease: Lease, row: Any) -> bool:
         undo = recorded_undo(entry.action_type.model, row.recovery["parameters"], row.reference)
     except DefinitionError as error:
         return _settle(batch, lease, row, None, str(error))
-    if row.undo_state == EffectState.UNKNOWN:
+    if unknown:
         return _look_up(batch, sender, lease, row, name)
     if row.undo_state == EffectState.DONE:
         return _settle(batch, lease, row, None)
@@ -108,8 +113,8 @@ def _look_up(batch: Batch, sender: Sender, lease: Lease, row: Any, name: str) ->
     if isinstance(answer, Refused):
         return _settle(batch, lease, row, Outcome(*base, EffectState.REFUSED, error=f"{answer.code}: {answer.reason}"))
     if answer is not None:
-        _, after = unanswered(answer)
-        return _wait(batch, lease, row, _backoff(batch, row.attempts) + timedelta(seconds=after))
+        why, after = unanswered(answer)
+        return _failed(batch, lease, row, why, after)
     semantics = sender.adapter(name).semantics
     absence = after_absence(semantics, since_first=row.since_first, since_last=row.since_last)
     if absence.verdict is Verdict.WAIT:
@@ -117,11 +122,6 @@ def _look_up(batch: Batch, sender: Sender, lease: Lease, row: Any, name: str) ->
     if absence.verdict is Verdict.SEND_AGAIN:
         return _settle(batch, lease, row, Outcome(*base, EffectState.INTENDED, result=may_repeat(semantics)))
     return _settle(batch, lease, row, None, f"{row.undo_key} may have been done, and the provider cannot tell")
-
-
-def _backoff(batch: Batch, attempts: int) -> timedelta:
-    base = timedelta(seconds=batch.run.backoff_seconds)
-    return backoff(max(attempts, 1), base=base, cap=BACKOFF_CAP, uniform=batch.uniform())
 
 
 @again_when_contended
@@ -132,21 +132,43 @@ def _wait(batch: Batch, lease: Lease, row: Any, wait: timedelta) -> bool:
 
 
 @again_when_contended
+def _failed(batch: Batch, lease: Lease, row: Any, why: str, after: float) -> bool:
+    with transaction(batch.engine) as connection:
+        _try_later(connection, batch, lease, row, why, after, may_be_last=True)
+    return False
+
+
+def _try_later(
+    connection: sa.Connection, batch: Batch, lease: Lease, row: Any, why: str, after: float, *, may_be_last: bool
+) -> None:
+    """An attempt failed: wait for the next one, or leave it to a person when it was the last."""
+    attempts = row.attempts + 1
+    if may_be_last and attempts >= MAX_ATTEMPTS:
+        given_up = f"{why} (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"
+        settle_late_undo(connection, lease.token, row.key, "given_up", why=given_up)
+        return
+    base = timedelta(seconds=batch.run.backoff_seconds)
+    jitter = backoff(attempts, base=base, cap=BACKOFF_CAP, uniform=batch.uniform())
+    settle_late_undo(connection, lease.token, row.key, "failed", wait=jitter + timedelta(seconds=after))
+
+
+@again_when_contended
 def _settle(batch: Batch, lease: Lease, row: Any, outcome: Outcome | None, given_up: str = "") -> bool:
     """Record the outcome of a call or a look-up, and what follows for the late effect."""
     with transaction(batch.engine) as connection:
-        record_outcomes(connection, lease.token, [] if outcome is None else [outcome])
-        done = outcome.state is EffectState.DONE if outcome is not None else not given_up
-        if outcome is not None and outcome.state is EffectState.REFUSED:
-            given_up = f"refused: {outcome.error}"
-        elif outcome is not None and outcome.error and row.attempts + 1 >= MAX_ATTEMPTS:
-            given_up = f"{outcome.error} (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"
-        if done:
+        if outcome is not None and not record_outcomes(connection, lease.token, [outcome]):
+            report_late(connection, [outcome])  # the lease was lost, and whoever has it now looks the undo up
+            return False
+        if given_up or (outcome is not None and outcome.state is EffectState.REFUSED):
+            why = given_up or f"refused: {outcome.error if outcome else ''}"
+            settle_late_undo(connection, lease.token, row.key, "given_up", why=why)
+        elif outcome is None or outcome.state is EffectState.DONE:
             settle_late_undo(connection, lease.token, row.key, "done")
-        elif given_up:
-            settle_late_undo(connection, lease.token, row.key, "given_up", why=given_up)
+            return True
+        elif outcome.error is None:  # not sent in time, or to be sent again
+            settle_late_undo(connection, lease.token, row.key, "wait", wait=PAUSE_WAIT)
         else:
-            after = 0.0 if outcome is None else outcome.retry_after or 0.0
-            wait = _backoff(batch, row.attempts + 1) + timedelta(seconds=after)
-            settle_late_undo(connection, lease.token, row.key, "wait", wait=wait)
-    return done
+            looked_up_first = outcome.state is EffectState.UNKNOWN
+            after = outcome.retry_after or 0.0
+            _try_later(connection, batch, lease, row, outcome.error, after, may_be_last=not looked_up_first)
+    return False

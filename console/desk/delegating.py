@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from threading import Lock
 from typing import Final
 from uuid import UUID
 
@@ -17,9 +16,6 @@ from resources.store.delegations import Delegation, delegate, delegations, take_
 
 _FIELDS: Final = ("role", "to", "starting", "until", "zone", "reason")
 
-_ONE_AT_A_TIME: Final = Lock()
-"""So that the second click of a double click finds the loan that the first one made."""
-
 
 def delegations_page(visit: Visit) -> Response:
     """The loans that this person gave or got, for an operator all, and the form to lend a role."""
@@ -32,19 +28,20 @@ def delegate_form(visit: Visit) -> Response:
     try:
         starting = zoned_instant("from", given["starting"], given["zone"]) if given["starting"] else None
         until = zoned_instant("until", given["until"], given["zone"])
-        with _ONE_AT_A_TIME:
-            if not any(_is_this(one, visit, given, starting, until) for one in _all(visit)):
-                delegate(
-                    visit.desk.database_url,
-                    visit.person.session,
-                    given["role"],
-                    given["to"],
-                    until=until,
-                    reason=given["reason"],
-                    starting=starting,
-                )
+        delegate(
+            visit.desk.database_url,
+            visit.person.session,
+            given["role"],
+            given["to"],
+            until=until,
+            reason=given["reason"],
+            starting=starting,
+        )
     except RequestRefused as error:
         return _page(visit, given, problem=str(error), status=422)
+    except NotPossibleNow as error:  # the second click of a double click finds the loan that the first one made
+        if not any(_is_this(one, visit, given, starting, until) for one in _all(visit)):
+            return _page(visit, given, problem=str(error), status=409)
     return see("/delegations")
 
 

@@ -46,6 +46,7 @@ def delegate(
 
     Raises:
         NotPermitted: the session's holder has not this role.
+        NotPossibleNow: it is lent to this person already, for a time that overlaps.
         RequestRefused: there is no such enabled person, the time has no zone, is over or longer than 90 days, or the
             reason is missing.
     """

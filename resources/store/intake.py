@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 CHUNK: Final = 500
 """Rows a transaction: large enough that the commit costs little, small enough to show progress."""
 
-_CONFLICT = "was used before with another payload; use a new operation_id"
+_CONFLICT = "was used before with another payload or subject; use a new operation_id"
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The acknowledgement of one row. `replayed`: it was in already with this payload; nothing was stored again."""
+    """The acknowledgement of one row. `replayed`: it was in already, exactly like this; nothing was stored again."""
 
     operation_id: str
     request_id: UUID
@@ -51,7 +51,7 @@ class Submission:
         """Raise if a row is not in; the other rows are in all the same.
 
         Raises:
-            OperationConflict: an operation_id is in use with another payload.
+            OperationConflict: an operation_id is in use with another payload or subject.
             RequestRefused: a row is wrong otherwise.
         """
         if self.problems:

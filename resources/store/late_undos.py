@@ -61,7 +61,7 @@ def settle_late_undo(
     wait: timedelta = timedelta(0),
     why: str = "",
 ) -> None:
-    """What became of one: `done`, `wait` (tried again after `wait`), or `given_up` (a person's again, with why)."""
+    """What became of one: `done`, `failed` or `wait` (tried again after `wait`), or `given_up` (with why)."""
     connection.execute(
         sa.text("select settle_late_undo(:token, :key, :outcome, :wait, :why)"),
         {"token": token, "key": key, "outcome": outcome, "wait": wait, "why": plain_text(why)},

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 import sqlalchemy as sa
 
-from policies.errors import NotAuthenticated, NotPermitted, RequestRefused, VoteRefused
+from policies.errors import NotAuthenticated, NotPermitted, NotPossibleNow, RequestRefused, VoteRefused
 from resources.store.delegations import delegate, delegations
 from resources.store.principals import disable_principal, set_limits, set_roles
 from resources.store.votes import Tally
@@ -41,6 +41,15 @@ def test_a_borrower_decides_in_the_lenders_place(asking: Asking, lead: Person, d
     assert asking.vote(deputy, asked).outcome == "released"
     [(kind, told)] = asking.ledger(asked)
     assert (kind, told["in_place_of"]) == ("approval.vote", str(lead.id))
+
+
+def test_a_role_is_lent_to_somebody_once_at_a_time(asking: Asking, lead: Person, deputy: Person) -> None:
+    """Taken back, it may be lent anew."""
+    loan = asking.lend(lead, deputy)
+    with pytest.raises(NotPossibleNow, match="take that back first"):
+        asking.lend(lead, deputy)
+    assert asking.take_back(lead, loan)
+    asking.lend(lead, deputy)
 
 
 def test_a_loan_holds_for_its_time_only(asking: Asking, lead: Person, deputy: Person) -> None:

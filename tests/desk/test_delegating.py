@@ -91,11 +91,12 @@ def test_others_take_nothing_back(visitor: Visitor, superuser: Superuser, lead: 
 
 
 def test_the_same_form_twice_is_one_loan(visitor: Visitor, superuser: Superuser, lead: Person, deputy: Person) -> None:
-    """One after the other or at the same time; another reason or time is another loan."""
+    """One after the other or at the same time; what differs is refused while the first lasts, and another after it."""
     visitor.sign_in(lead)
     given = {"role": "support_lead", "to": "deputy", "until": UNTIL, "reason": "on leave"}
     fields = sent(visitor.page("/delegations"), "/delegations", **given)
-    clicks = [threading.Thread(target=visitor.post, args=("/delegations",), kwargs=fields) for _ in range(4)]
+    answers: list[httpx.Response] = []
+    clicks = [threading.Thread(target=lambda: answers.append(visitor.post("/delegations", **fields))) for _ in range(4)]
     with superuser.engine.begin() as meanwhile:
         # No loan gets in while the others look whether there is one.
         meanwhile.execute(sa.text("lock table role_grants in exclusive mode"))
@@ -104,9 +105,18 @@ def test_the_same_form_twice_is_one_loan(visitor: Visitor, superuser: Superuser,
         time.sleep(1)
     for one in clicks:
         one.join()
+    assert [answer.status_code for answer in answers] == [303] * 4
     assert lend(visitor).status_code == 303
     assert loans(superuser) == 1
-    lend(visitor, reason="another")
+    other = lend(visitor, reason="another")
+    assert (other.status_code, loans(superuser)) == (409, 1)
+    assert "take that back first" in other.text
+    lend(
+        visitor,
+        reason="another",
+        starting=UNTIL,
+        until=f"{datetime.fromisoformat(UNTIL) + timedelta(1):%Y-%m-%dT%H:%M}",
+    )
     assert loans(superuser) == 2
 
 

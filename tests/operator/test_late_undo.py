@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
+from ops.reconcile import reconcile
 from policies.errors import NotExecuted, NotPermitted, NotPossibleNow, RequestRefused
 from policies.outcomes import Semantics
 from resources.store.cases import unclear_effects
@@ -147,6 +149,77 @@ def test_an_undo_that_is_not_taken_now_is_tried_later(shop: Shop, desk: Desk) ->
     assert len(tried) == 8
     assert "was not undone: busy (attempt 8 of 8)" in desk.open_cases()[0]
     assert [one.waits_for for one in unclear_effects(shop.url)] == ["person"]
+
+
+def test_an_undo_that_cannot_be_looked_up_is_a_persons_in_the_end(shop: Shop, desk: Desk) -> None:
+    """Eight tries, the one that was sent among them; asked for once more, it is looked up once more."""
+    key = late_reservation(shop, desk)
+    undo(shop, desk, key)
+    asked: list[str] = []
+
+    def deaf(key: str) -> None:
+        asked.append(key)
+        raise TimeoutError("no answer")
+
+    shop.hooked(after=silent, look_up=deaf)
+    for _ in range(10):
+        shop.run()
+        due(shop)
+    assert len(asked) == 7
+    assert "was not undone: the look-up failed: TimeoutError" in desk.open_cases()[0]
+    assert [one.waits_for for one in unclear_effects(shop.url)] == ["person", "person"]
+    undo(shop, desk, key)
+    shop.hooked()
+    shop.run()
+    assert (shop.calls("stock.unreserve"), states(shop)["forward"]) == ([f"{key}:undo"], "fenced")
+
+
+@pytest.mark.parametrize("moment", ["before", "look_up"])
+def test_an_undo_that_workers_die_on_is_a_persons_in_the_end(shop: Shop, desk: Desk, moment: str) -> None:
+    """It may be what kills them."""
+    key = late_reservation(shop, desk)
+    undo(shop, desk, key)
+    died: list[str] = []
+
+    def dying_and_counted(key: str) -> None:
+        died.append(key)
+        dying(key)
+
+    if moment == "look_up":
+        shop.hooked(after=silent)
+        shop.run()
+        due(shop)
+    if moment == "before":
+        shop.hooked(before=dying_and_counted)
+    else:
+        shop.hooked(look_up=dying_and_counted)
+    for _ in range(25):
+        with suppress(KeyboardInterrupt):
+            shop.run()
+        shop.end_leases()
+        due(shop)
+    assert len(died) == 8
+    assert "or workers died on them" in desk.open_cases()[0]
+    assert shop.request("one").lease_token is None
+
+
+def test_what_the_provider_said_of_an_undo_is_kept_though_the_lease_was_lost(shop: Shop, desk: Desk) -> None:
+    """Another worker has it by then; the answer is evidence, and the undo is looked up."""
+    key = late_reservation(shop, desk)
+    undo(shop, desk, key)
+
+    def meanwhile(_key: str) -> None:
+        shop.end_leases()
+        shop.run(reconcile)
+
+    shop.hooked(after=meanwhile)
+    shop.run()
+    assert "effect.late_report" in shop.events("one")
+    shop.hooked()
+    due(shop)
+    shop.run()
+    assert (shop.calls("stock.unreserve"), states(shop)["compensation"]) == ([f"{key}:undo"], "done")
+    shop.assert_ledger_intact()
 
 
 def test_an_undo_that_is_refused_is_a_persons_again(shop: Shop, desk: Desk) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from policies.errors import NotPermitted
+from policies.errors import FailsafeError, NotPermitted
 from policies.records import Record
 from resources.records import Records
+from resources.store.principals import create_principal
 from tests.ops import toy
 from tests.ops.passes import Shop, refund
 
@@ -24,3 +25,10 @@ def test_a_payee_whose_id_is_written_otherwise_does_not_vote(shop: Shop) -> None
     shop.run()
     with pytest.raises(NotPermitted):
         shop.vote("one", by="ann")
+
+
+def test_nobody_is_two_voices(shop: Shop) -> None:
+    """Of two principals whose ids differ in case or blanks, the second is not created."""
+    toy.principal(shop.url, "ann", ["lead"], kind="human", external_id="ann@example.com")
+    with pytest.raises(FailsafeError, match="not in use"):
+        create_principal(shop.url, kind="human", name="ann too", external_id=" Ann@Example.com", roles=["lead"])

@@ -91,6 +91,16 @@ def test_the_same_row_again_returns_the_first_receipt(counter: Counter, superuse
     assert superuser.value("select count(*) from audit_events") == events
 
 
+def test_another_subject_under_the_same_id_conflicts(counter: Counter) -> None:
+    """On whose behalf it is belongs to a request as much as its payload does."""
+    counter.submit(row(subject="E7"))
+    for subject in ("E8", None):
+        [problem] = counter.submit(row() if subject is None else row(subject=subject)).problems
+        assert (problem.field, problem.conflict) == ("operation_id", True)
+    [again] = counter.submit(row(subject="E7")).receipts
+    assert again.replayed
+
+
 def test_another_payload_under_the_same_id_conflicts(counter: Counter, superuser: Superuser) -> None:
     """Nothing is stored or changed, the attempt stands in the first request's ledger, and the other rows go in."""
     [first] = counter.submit(row()).receipts

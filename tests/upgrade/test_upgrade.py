@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 
-from policies.errors import SchemaMismatch
+from policies.errors import NotPossibleNow, SchemaMismatch
 from resources.store import migrate
 from resources.store.migrate import KNOWN_REVISIONS, SCHEMA_REVISION, upgrade
 from tests.console.conftest import Terminal
@@ -74,6 +74,22 @@ def test_a_store_with_work_in_flight_is_upgraded(old: Shop) -> None:
         "started_none",
     ]
     old.assert_ledger_intact()
+
+
+def test_people_who_were_two_principals_are_named_before_the_upgrade(old: Shop) -> None:
+    """Ids that differ only in case or blanks: nothing is changed until somebody said who is who."""
+    [first, second] = [row.id for row in old.rows("select id from principals order by id limit 2")]
+    for one, name, external_id in ((first, "first", "ann "), (second, "second", "Ann")):
+        old.execute(
+            "update principals set name = :name, external_id = :external_id where id = :id",
+            id=one,
+            name=name,
+            external_id=external_id,
+        )
+    with pytest.raises(NotPossibleNow, match="of first, second differ only in case"):
+        upgrade(old.url)
+    old.execute("update principals set external_id = null where name = 'first'")
+    assert upgrade(old.url) == SCHEMA_REVISION
 
 
 def test_a_revision_never_changes(old: Shop, server: Server) -> None:

@@ -64,8 +64,10 @@ begin
         with judged as materialized (
             select i.ord, i.operation_id, i.fingerprint, q.id, q.batch_key, q.received_at,
                 case when q.id = i.id then 'accepted'
-                     when q.payload_fingerprint = i.fingerprint then 'replayed' else 'conflict' end as verdict
-            from unnest(ids, p_operation_ids, p_fingerprints) with ordinality i (id, operation_id, fingerprint, ord)
+                     when q.payload_fingerprint = i.fingerprint and q.subject is not distinct from i.subject
+                        then 'replayed' else 'conflict' end as verdict
+            from unnest(ids, p_operation_ids, p_subjects, p_fingerprints)
+                with ordinality i (id, operation_id, subject, fingerprint, ord)
             join requests q on q.tenant = p_tenant and q.workflow = p_workflow and q.operation_id = i.operation_id
         ), events as (
             select array_agg('request:' || j.id order by j.ord) as streams,

@@ -64,7 +64,7 @@ begin
     elsif effect.recovery ->> 'undo' is null then
         raise exception 'nothing undoes it: restore it by hand, and say so (failsafe unknown resolve --not-done)' using errcode = 'FS420';
     end if;
-    update effects set undo_due_at = clock_timestamp(), undo_asked_by = who.id where idempotency_key = p_key;
+    update effects set undo_due_at = clock_timestamp(), undo_asked_by = who.id, undo_attempts = 0 where idempotency_key = p_key;
     perform write_operator_event(who, 'request:' || effect.request_id, 'operator.undo_asked',
         json_build_object('key', p_key, 'undo', effect.recovery ->> 'undo', 'reason', p_reason));
     return effect.request_id;
@@ -72,7 +72,7 @@ end
 $$;
 
 -- What became of the undo of a late effect: done, the effect is fenced and its case closed where nothing else is open;
--- to be tried again after a wait; or given up, and a person's again.
+-- to be tried again after a wait, because it failed or because it has to wait; or given up, and a person's again.
 create or replace function settle_late_undo(p_token uuid, p_key text, p_outcome text, p_wait interval, p_why text) returns void
     language plpgsql security definer set search_path = failsafe, pg_temp
 as $$
@@ -85,8 +85,10 @@ begin
     where e.idempotency_key = p_key and e.state = 'late' and r.lease_token = p_token for update of e;
     if effect.idempotency_key is null then
         return; -- resolved by hand meanwhile, or the lease is lost
-    elsif p_outcome = 'wait' then
-        update effects set undo_due_at = clock_timestamp() + p_wait where idempotency_key = p_key;
+    elsif p_outcome in ('failed', 'wait') then
+        update effects set undo_due_at = clock_timestamp() + p_wait,
+            undo_attempts = undo_attempts + case p_outcome when 'failed' then 1 else 0 end
+        where idempotency_key = p_key;
         return;
     elsif p_outcome = 'given_up' then
         update effects set undo_due_at = null where idempotency_key = p_key;
