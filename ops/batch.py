@@ -56,7 +56,7 @@ class WorkflowRun:
     database_url: str
     lease_seconds: float = 30.0
     backoff_seconds: float = 30.0
-    """Longest wait before the second try; see `resources.backoff_base`."""
+    """Longest wait before the second try; see `resources.run_settings`."""
     step_seconds: float = 300.0
     """Time budget of one step, so that none starves another; the sensors bring the rest back."""
     proposals: SealedMemory = field(init=False, repr=False, compare=False)

@@ -45,13 +45,14 @@ def execute(batch: Batch) -> Counts:
 
 
 def _execute_chunk(batch: Batch, lease: Lease, sender: Sender) -> Counts:
-    going, counts = _read(batch, lease)
-    going, sent_back = recheck(
-        batch, lease, [one for one in going if one.event(cancelled=one.row.cancel_requested) is None]
-    )
-    sender.send(lease, going)
+    read, counts = _read(batch, lease)
+    waiting = [one for one in read if one.event(cancelled=one.row.cancel_requested) is None]
+    while waiting and batch.time_left():
+        going, waiting, sent_back = recheck(batch, lease, waiting)
+        counts += sent_back
+        sender.send(lease, going)
     sender.after(partial(_release, batch, lease))
-    return counts + sent_back
+    return counts
 
 
 @again_when_contended

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 
@@ -29,17 +30,29 @@ from resources.store.ledger import LedgerEvent, append
 from resources.store.moves import Move, Postponement, advance, postpone
 from resources.store.stages import release_claims
 
+READ_WINDOW = 10.0
+"""Seconds in which outside state is read for the requests that go on together; the others come after them."""
+
+TOO_OLD = 20.0
+"""Seconds since it was read after which nothing is judged by it: too little would be left of the 30 to start in."""
+
 
 @again_when_contended
-def recheck(batch: Batch, lease: Lease, executions: Sequence[Execution]) -> tuple[list[Execution], Counts]:
-    """The executions that may go on, and what became of the others.
+def recheck(
+    batch: Batch, lease: Lease, executions: Sequence[Execution]
+) -> tuple[list[Execution], list[Execution], Counts]:
+    """The executions that may go on, those that there was no time to look at, and what became of the others.
 
     A judgement of less than 20 seconds ago is taken as it is (`start_effects` takes one of 30). Same or weaker demand
     than what released the proposal: go. Otherwise a new round, or, once an effect was begun, a person: never executed.
     """
     due = [one for one in executions if not one.row.rechecked]
     if not due:
-        return list(executions), Counts()
+        return list(executions), [], Counts()
+    began = time.monotonic()
+    seen = _look_outside(batch, lease, due)
+    later = [one for one in due if one.id not in seen]
+    due = [one for one in due if one.id in seen]
     needed = {key for one in due for key in behind(one.case.sealed)}
     try:
         records = in_a_thread(lambda: resolve(batch.workflow, needed), LeaseKeeper(batch, lease).keep)
@@ -47,9 +60,11 @@ def recheck(batch: Batch, lease: Lease, executions: Sequence[Execution]) -> tupl
         why = f"a record look-up failed: {type(error).__name__}"
         with transaction(batch.engine) as connection:
             postpone(connection, [Postponement(one.id, PAUSE_WAIT, why, attempt=False) for one in due], lease.token)
-        return [one for one in executions if one.row.rechecked], Counts({RECORDS_UNAVAILABLE: len(due)})
-    seen = _look_outside(batch, lease, due)
+        return [one for one in executions if one.row.rechecked], later, Counts({RECORDS_UNAVAILABLE: len(due)})
     unread = [Failed(one.id, one.row.attempts, reason) for one in due if isinstance(reason := seen[one.id], str)]
+    if (took := time.monotonic() - began) > TOO_OLD:
+        why = f"what it rests on took {took:.0f} s to read; after {TOO_OLD:.0f} s it is too old to start anything by"
+        unread = [Failed(one.id, one.row.attempts, why) for one in due]
     blind = {failed.id for failed in unread}
     due = [one for one in due if one.id not in blind]
     stale: list[tuple[Execution, str]] = []
@@ -65,14 +80,16 @@ def recheck(batch: Batch, lease: Lease, executions: Sequence[Execution]) -> tupl
             elif changed_outside:
                 stale.append((one, changed_outside))
         left = {one.id for one, _ in stale} | blind
-        rechecked = mark_rechecked(connection, lease.token, [one.id for one in due if one.id not in left])
+        agreeing = [one.id for one in due if one.id not in left]
+        rechecked = mark_rechecked(connection, lease.token, agreeing, age=time.monotonic() - began)
         changed = [one for one in due if one.id in rechecked and one.row.policy_version != batch.policy.version]
         append(connection, [_covered(one, batch.policy.version) for one in changed], batch.actor)
         counts = _send_back(connection, batch, lease, stale)
         counts += wait_or_give_up(connection, batch, lease, "execute", State.EXECUTING, unread)
         reach(Failpoint.RECORDING_RECHECK)
     reach(Failpoint.RECHECK_RECORDED)
-    return [one for one in executions if one.id not in left], counts
+    left.update(one.id for one in later)
+    return [one for one in executions if one.id not in left], later, counts
 
 
 def _look_outside(batch: Batch, lease: Lease, due: Sequence[Execution]) -> Mapping[uuid.UUID, dict[str, str] | str]:
@@ -84,7 +101,9 @@ def _look_outside(batch: Batch, lease: Lease, due: Sequence[Execution]) -> Mappi
         if state in NOT_BEGUN and action.action_id in (one.row.snapshots or {})
     ]
     nothing: dict[uuid.UUID, dict[str, str] | str] = {one.id: {} for one in due}
-    return nothing | dict(take_snapshots(batch, wanted, LeaseKeeper(batch, lease).keep))
+    found = take_snapshots(batch, wanted, LeaseKeeper(batch, lease).keep, seconds=READ_WINDOW)
+    unasked = {request_id for request_id, _ in wanted} - found.keys()
+    return {request_id: seen for request_id, seen in (nothing | dict(found)).items() if request_id not in unasked}
 
 
 def _changed(one: Execution, now: dict[str, str] | str) -> str:

@@ -135,11 +135,17 @@ def unknown_effects(connection: sa.Connection, lease: Lease) -> Sequence[sa.Row[
     return connection.execute(query("unknown_effects"), {"ids": lease.ids, "token": lease.token}).all()
 
 
-def mark_rechecked(connection: sa.Connection, token: uuid.UUID, ids: Sequence[uuid.UUID]) -> set[uuid.UUID]:
-    """Note that policy and preconditions were evaluated now, good for 30 s; returns the ids that are still ours."""
+def mark_rechecked(
+    connection: sa.Connection, token: uuid.UUID, ids: Sequence[uuid.UUID], *, age: float
+) -> set[uuid.UUID]:
+    """Note that policy and preconditions still agree, which is good for 30 s; returns the ids that are still ours.
+
+    `age`: seconds since the first of what was judged by was read.
+    """
     if not ids:
         return set()
-    return {row.id for row in connection.execute(query("mark_rechecked"), {"ids": list(ids), "token": token})}
+    arguments = {"ids": list(ids), "token": token, "age": age}
+    return {row.id for row in connection.execute(query("mark_rechecked"), arguments)}
 
 
 def sweep_leases(connection: sa.Connection, workflow: str, batch: str, limit: int) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from ops import rechecking
 from ops.execute import execute
 from ops.parking import MAX_ATTEMPTS
 from policies.actions import Action
@@ -195,3 +196,30 @@ def test_what_is_no_fingerprint_is_as_good_as_unread(shop: Shop, drawer: Drawer,
     drawer.holds(what)
     shop.run()
     assert shop.states() == {"one": "proposal_ready"}
+
+
+def test_what_is_read_slowly_goes_on_in_portions(shop: Shop, drawer: Drawer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read first is carried out before it is too old, the others after it, in the same pass."""
+    monkeypatch.setattr(rechecking, "READ_WINDOW", 0.0)
+    shop.queue({f"no{number}": refund("80.00", order=f"A{number}") for number in range(4)})
+    shop.run()
+    for number in range(4):
+        shop.vote(f"no{number}")
+    shop.run(execute)
+    assert set(shop.states().values()) == {"completed"}
+    starts = shop.rows("select distinct started_at from effects where action_type = 'order.refund'")
+    assert len(starts) > 1
+
+
+def test_what_was_read_long_ago_starts_nothing(shop: Shop, drawer: Drawer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A judgement is as old as what it was made by; where reading takes too long a person learns of it."""
+    approve(shop)
+    monkeypatch.setattr(rechecking, "TOO_OLD", 0.0)
+    shop.run(execute)
+    waiting = shop.request("one")
+    assert (waiting.state, waiting.attempts, waiting.rechecked_until) == ("executing", 1, None)
+    assert "s to read; after 0 s it is too old" in waiting.reason
+    assert shop.calls() == []
+    monkeypatch.undo()
+    shop.run_again()
+    assert shop.states() == {"one": "completed"}

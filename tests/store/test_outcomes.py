@@ -110,8 +110,15 @@ def test_a_late_worker_marks_nothing_as_rechecked(worker: Worker, request_: Rele
     """A recheck by a worker that lost the request does not count for the one that holds it."""
     worker.change(request_, "rechecked_until = null")
     with transaction(engine_for(Duty.WORKER, worker.url)) as connection:
-        assert mark_rechecked(connection, uuid.uuid4(), [request_.id]) == set()
+        assert mark_rechecked(connection, uuid.uuid4(), [request_.id], age=0) == set()
     assert worker.refusal(request_) == "not_rechecked"
     with transaction(engine_for(Duty.WORKER, worker.url)) as connection:
-        assert mark_rechecked(connection, request_.token, [request_.id]) == {request_.id}
+        assert mark_rechecked(connection, request_.token, [request_.id], age=0) == {request_.id}
     assert worker.refusal(request_) is None
+
+
+def test_a_recheck_is_as_old_as_what_was_read(worker: Worker, request_: ReleasedRequest) -> None:
+    """It is good for 30 seconds since then, however long judging took."""
+    with transaction(engine_for(Duty.WORKER, worker.url)) as connection:
+        mark_rechecked(connection, request_.token, [request_.id], age=31)
+    assert worker.refusal(request_) == "not_rechecked"
