@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from resources.lease_length import lease_seconds
+from resources.run_settings import lease_seconds
 from sensors.due import OTHER_REASONS
 from sensors.heartbeats import end_dead_runs
 from sensors.reading import tick_reading

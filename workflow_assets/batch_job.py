@@ -7,9 +7,8 @@ import dagster as dg
 from ops.batch import WorkflowRun
 from ops.process_batch import process_batch
 from policies.run_tags import BATCH, batch_tag
-from resources.backoff_base import backoff_base_seconds
 from resources.database_url import database_url
-from resources.lease_length import lease_seconds
+from resources.run_settings import backoff_base_seconds, lease_seconds
 from resources.workflow import Workflow
 from workflow_assets.partitions import batch_partitions
 

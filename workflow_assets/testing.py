@@ -14,8 +14,7 @@ from ops.batch import WorkflowRun
 from policies.actions import Request
 from policies.states import State
 from resources.adapters.conformance import Check, Report, Status, conformance
-from resources.backoff_base import backoff_base_seconds
-from resources.lease_length import lease_seconds
+from resources.run_settings import backoff_base_seconds, lease_seconds
 from resources.store.engine import Duty, engine_for, transaction
 from resources.store.intake import submit_rows
 from resources.store.migrate import upgrade

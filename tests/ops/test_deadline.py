@@ -8,7 +8,7 @@ import pytest
 
 from ops.parking import MAX_ATTEMPTS, Failed, delay_of
 from policies.errors import DefinitionError, NotExecuted
-from resources.backoff_base import backoff_base_seconds
+from resources.run_settings import backoff_base_seconds
 from tests.ops import toy
 from tests.ops.passes import Shop, refund
 from tests.ops.tills import Hook

@@ -15,7 +15,7 @@ import pytest
 
 from policies.batches import BatchWindows, daily, hourly
 from policies.errors import DefinitionError
-from resources.lease_length import lease_seconds
+from resources.run_settings import lease_seconds
 from tests.ops import toy
 from tests.postgres import Database
 from workflow_assets.batch_job import batch_job
