@@ -144,7 +144,7 @@ def test_an_undo_that_is_not_taken_now_is_tried_later(shop: Shop, desk: Desk) ->
     assert len(tried) == 1
     for _ in range(9):
         due(shop)
-        shop.execute("update providers set open_until = null, retry_credit = 20")
+        shop.execute("update providers set open_until = null")
         shop.run()
     assert len(tried) == 8
     assert "was not undone: busy (attempt 8 of 8)" in desk.open_cases()[0]

@@ -47,7 +47,7 @@ def test_a_second_try_is_not_sent_once_the_first_is_known_to_have_happened(
     first, _ = second_try_waits(shop, desk)
     if stands:
         desk.resolve(first, done=True)
-    shop.execute("update providers set open_until = null, retry_credit = 20")
+    shop.execute("update providers set open_until = null")
     shop.run_again(2)
     assert (shop.states(), shop.calls("stock.reserve")) == ({"one": state}, [])
 

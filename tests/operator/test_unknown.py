@@ -256,7 +256,7 @@ def test_a_provider_that_never_answers_and_never_did_it_is_tried_a_bounded_numbe
     shop.run()
     for _ in range(MAX_ATTEMPTS + 2):
         shop.age_effects()
-        shop.execute("update providers set open_until = null, retry_credit = 100")  # which only slow it down
+        shop.execute("update providers set open_until = null")  # which only slow it down
         shop.run_again()
     assert (shop.states(), len(sent), len(set(sent))) == ({"one": state}, MAX_ATTEMPTS - 1, 1)
     assert f"attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS}" in desk.open_cases()[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -123,7 +124,7 @@ def test_repeated_calls_use_up_a_credit_that_first_calls_earn(worker: Worker) ->
     request = worker.released()
     (started,) = worker.start(request)
     worker.record(request, started, EffectState.INTENDED)
-    worker.superuser.run("update providers set retry_credit = 0")
+    worker.superuser.run("update providers set retry_credit = 0, credited_at = clock_timestamp()")
     (again,) = worker.start(request)
     assert again.refusal == "retry_budget"
     first: list[ReleasedRequest] = [worker.released() for _ in range(11)]
@@ -132,3 +133,28 @@ def test_repeated_calls_use_up_a_credit_that_first_calls_earn(worker: Worker) ->
         assert answer.refusal is None
     (again,) = worker.start(request)
     assert again.refusal is None
+
+
+def test_repeated_calls_earn_their_credit_by_time_and_by_answers(worker: Worker) -> None:
+    """Without any new work what waits goes out: one a second at first, and two more for each one that is answered."""
+    requests = [worker.released() for _ in range(6)]
+    for one in requests:
+        (started,) = worker.start(one)
+        worker.record(one, started, EffectState.INTENDED)
+    worker.superuser.run("update providers set retry_credit = 0, credited_at = clock_timestamp() - interval '1.5 s'")
+    answers = {one.id: worker.start(one)[0] for one in requests}
+    [(first, started)] = [(one, answers[one.id]) for one in requests if answers[one.id].refusal is None]
+    assert Counter(answer.refusal for answer in answers.values()) == {None: 1, "retry_budget": 5}
+    worker.record(first, started, EffectState.DONE)
+    again = [worker.refusal(one) for one in requests if one is not first]
+    assert again.count(None) in (2, 3)  # a second may have passed since
+
+
+def test_credit_that_is_not_used_does_not_grow_without_end(worker: Worker) -> None:
+    """A day without repeated calls is no reason to bury the provider when it falters."""
+    request = worker.released()
+    (started,) = worker.start(request)
+    worker.superuser.run("update providers set retry_credit = 1, credited_at = clock_timestamp() - interval '1 day'")
+    worker.record(request, started, EffectState.INTENDED)
+    worker.start(request)
+    assert worker.superuser.value("select retry_credit from providers") == pytest.approx(19, abs=0.2)

@@ -206,6 +206,7 @@ begin
         where n.state in ('done', 'refused')
     ), told as materialized (
         select note_answers(s.provider, count(*) filter (where s.state in ('done', 'refused')),
+            count(*) filter (where s.state in ('done', 'refused') and s.attempts > 1),
             count(*) filter (where s.state = 'unknown' or s.state = 'intended' and s.error is not null))
         from settled s group by s.provider order by s.provider
     ), heard as (select count(*) from told)

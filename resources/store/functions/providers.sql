@@ -21,6 +21,12 @@ begin
         return gate;
     end if;
     instant := clock_timestamp();
+    if it.retry_credit < 20 then
+        -- One a second, whatever else happens: what waits for it must go out even where no new work comes.
+        update providers set credited_at = instant,
+            retry_credit = least(20, retry_credit + extract(epoch from instant - credited_at))
+        where name = p_provider returning * into it;
+    end if;
     gate.retries := floor(it.retry_credit);
     if it.open_until > instant then
         return (0, 'breaker_open', extract(epoch from it.open_until - instant), 0, false)::provider_gate;
@@ -45,20 +51,23 @@ begin
 end
 $$;
 
--- Every ten first calls earn the credit for one repeated call; a provider in trouble is not buried under repetitions.
+-- A provider in trouble is not buried under repetitions: a repeated call takes a credit. Every ten first calls earn one, a
+-- second that passes with fewer than twenty earns one, and a repeated call that is answered earns two (`note_answers`).
 create or replace function take_permits(p_provider text, p_starts bigint, p_repeated bigint, p_probing boolean) returns void
     language sql security definer set search_path = failsafe, pg_temp
 as $$
     update providers set
         tokens = case when per_second is null then tokens else tokens - p_starts end,
-        retry_credit = least(100, greatest(0, retry_credit + 0.1 * (p_starts - p_repeated) - p_repeated)),
+        retry_credit = greatest(0, least(greatest(retry_credit, 100), retry_credit + 0.1 * (p_starts - p_repeated)) - p_repeated),
+        credited_at = case when retry_credit < 20 then credited_at else clock_timestamp() end,
         probe_until = case when p_probing then clock_timestamp() + interval '60 seconds' else probe_until end
     where name = p_provider
       and (per_second is not null or p_repeated > 0 or p_probing or retry_credit < 100)
 $$;
 
 -- What the answers say about the provider. Five transport failures in a row open the breaker, for 10 s doubling to 5 min.
-create or replace function note_answers(p_provider text, p_answered bigint, p_failed bigint) returns void
+-- Of those answered, some were repeated: what waits after an outage goes out ever faster while the provider answers.
+create or replace function note_answers(p_provider text, p_answered bigint, p_repeated bigint, p_failed bigint) returns void
     language sql security definer set search_path = failsafe, pg_temp
 as $$
     update providers set
@@ -68,8 +77,9 @@ as $$
         open_until = case when p_answered > 0 then null
             when open_until is not null or consecutive_failures + p_failed >= 5
                 then clock_timestamp() + least(interval '5 minutes', interval '10 seconds' * power(2, opens)) end,
-        probe_until = null
-    where name = p_provider and (p_failed > 0 or consecutive_failures > 0 or open_until is not null)
+        probe_until = null,
+        retry_credit = greatest(retry_credit, least(500, retry_credit + 2 * p_repeated))
+    where name = p_provider and (p_failed > 0 or consecutive_failures > 0 or open_until is not null or p_repeated > 0)
       and p_answered + p_failed > 0
 $$;
 

@@ -21,6 +21,9 @@ alter table effects add column undo_due_at timestamptz;
 alter table effects add column undo_attempts integer not null default 0 check (undo_attempts >= 0); -- failed since it was asked for
 create index effects_to_undo on effects (request_id) where state = 'late' and undo_due_at is not null;
 
+-- The credit for repeated calls grows with time as well, from then on.
+alter table providers add column credited_at timestamptz not null default clock_timestamp();
+
 -- Who is compared without case and surrounding blanks is one person only if nobody else is written like that.
 do $$
 declare
