@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from ops.batch import Batch, Counts
 from ops.executing import Execution, execution
 from ops.judging import read_cases
-from ops.parking import Failed, deadly, is_attempt, park, wait_or_give_up
+from ops.parking import Failed, deadly, park, wait_or_give_up
 from ops.refusing import RefusedStart, waiting
 from ops.sending import Direction, Sender, Sending
 from policies.compensation import Bucket, Undo, after_undo, buckets, next_undo, undo_of
@@ -110,9 +110,8 @@ def _settle(
         if outcome.state is EffectState.REFUSED:
             refusals[one.id] = f"{outcome.key} was refused: {outcome.error}"
         elif outcome.state is not EffectState.DONE and outcome.error is not None:
-            attempt = is_attempt(one.row.attempts, outcome.state)
-            known, after = outcome.state is not EffectState.UNKNOWN, outcome.retry_after or 0.0
-            failures.append(Failed(one.id, one.row.attempts, outcome.error, after, attempt, may_be_last=known))
+            uncertain, after = outcome.state is EffectState.UNKNOWN, outcome.retry_after or 0.0
+            failures.append(Failed(one.id, one.row.attempts, outcome.error, after, uncertain=uncertain))
     counts += _conclude(connection, batch, lease, list(touched.values()), refusals)
     counts += wait_or_give_up(connection, batch, lease, "compensate", State.COMPENSATING, failures)
     reach(Failpoint.RECORDING_UNDO)

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from ops.batch import Batch, Counts
 from ops.facts import learn
 from ops.judging import Case
-from ops.parking import Failed, is_attempt, park, wait_or_give_up
+from ops.parking import Failed, park, wait_or_give_up
 from policies.cancellation import after_cancel
 from policies.effects import EffectState
 from policies.saga import decide
@@ -118,8 +118,7 @@ def _failed(one: Execution, outcome: Outcome) -> Failed:
         one.row.attempts,
         outcome.error or "the outcome is unknown",
         after=outcome.retry_after or 0.0,
-        attempt=is_attempt(one.row.attempts, outcome.state),
-        may_be_last=outcome.state is not EffectState.UNKNOWN,
+        uncertain=outcome.state is EffectState.UNKNOWN,
     )
 
 

@@ -123,7 +123,7 @@ def _seal(
     for (draft, output, said), filled in zip(answered, to_fill, strict=True):
         if down and filled:
             # Nobody's fault but the moment's, so no attempt; a wait all the same, since the model will be asked again.
-            failures.append(Failed(draft.request.id, draft.request.attempts, down, after=OUTAGE_WAIT, attempt=False))
+            failures.append(Failed(draft.request.id, draft.request.attempts, down, after=OUTAGE_WAIT, tried=False))
         else:
             take_output(batch.workflow, draft, output, said, records)
     return failures

@@ -10,8 +10,9 @@ import sqlalchemy as sa
 from ops.asking import ask, may_repeat, unanswered
 from ops.batch import LEASE_MARGIN, Batch, Counts
 from ops.compensate import BACKWARD
-from ops.parking import BACKOFF_CAP, MAX_ATTEMPTS, PAUSE_WAIT
+from ops.parking import BACKOFF_CAP, PAUSE_WAIT
 from ops.sending import Sender, outcome_of
+from policies.attempts import MAX_ATTEMPTS, after_failure
 from policies.compensation import Undo, recorded_undo
 from policies.effects import EffectState
 from policies.errors import DefinitionError
@@ -120,7 +121,9 @@ def _look_up(batch: Batch, sender: Sender, lease: Lease, row: Any, name: str) ->
     if absence.verdict is Verdict.WAIT:
         return _wait(batch, lease, row, absence.wait)
     if absence.verdict is Verdict.SEND_AGAIN:
-        return _settle(batch, lease, row, Outcome(*base, EffectState.INTENDED, result=may_repeat(semantics)))
+        again = Outcome(*base, EffectState.INTENDED, result=may_repeat(semantics))
+        spent = after_failure(row.attempts) is None
+        return _settle(batch, lease, row, again, "sent again and again, and nothing shows of it" if spent else "")
     return _settle(batch, lease, row, None, f"{row.undo_key} may have been done, and the provider cannot tell")
 
 
@@ -134,22 +137,28 @@ def _wait(batch: Batch, lease: Lease, row: Any, wait: timedelta) -> bool:
 @again_when_contended
 def _failed(batch: Batch, lease: Lease, row: Any, why: str, after: float) -> bool:
     with transaction(batch.engine) as connection:
-        _try_later(connection, batch, lease, row, why, after, may_be_last=True)
+        _try_later(connection, batch, lease, row, why, after)
     return False
 
 
 def _try_later(
-    connection: sa.Connection, batch: Batch, lease: Lease, row: Any, why: str, after: float, *, may_be_last: bool
+    connection: sa.Connection, batch: Batch, lease: Lease, row: Any, why: str, after: float, *, uncertain: bool = False
 ) -> None:
     """An attempt failed: wait for the next one, or leave it to a person when it was the last."""
-    attempts = row.attempts + 1
-    if may_be_last and attempts >= MAX_ATTEMPTS:
+    used = after_failure(row.attempts, uncertain=uncertain)
+    if used is None:
         given_up = f"{why} (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"
         settle_late_undo(connection, lease.token, row.key, "given_up", why=given_up)
         return
     base = timedelta(seconds=batch.run.backoff_seconds)
-    jitter = backoff(attempts, base=base, cap=BACKOFF_CAP, uniform=batch.uniform())
-    settle_late_undo(connection, lease.token, row.key, "failed", wait=jitter + timedelta(seconds=after))
+    jitter = backoff(used, base=base, cap=BACKOFF_CAP, uniform=batch.uniform())
+    settle_late_undo(
+        connection,
+        lease.token,
+        row.key,
+        "failed" if used > row.attempts else "wait",
+        wait=jitter + timedelta(seconds=after),
+    )
 
 
 @again_when_contended
@@ -168,7 +177,7 @@ def _settle(batch: Batch, lease: Lease, row: Any, outcome: Outcome | None, given
         elif outcome.error is None:  # not sent in time, or to be sent again
             settle_late_undo(connection, lease.token, row.key, "wait", wait=PAUSE_WAIT)
         else:
-            looked_up_first = outcome.state is EffectState.UNKNOWN
+            uncertain = outcome.state is EffectState.UNKNOWN
             after = outcome.retry_after or 0.0
-            _try_later(connection, batch, lease, row, outcome.error, after, may_be_last=not looked_up_first)
+            _try_later(connection, batch, lease, row, outcome.error, after, uncertain=uncertain)
     return False

@@ -10,16 +10,13 @@ from datetime import timedelta
 import sqlalchemy as sa
 
 from ops.batch import Batch, Counts
-from policies.effects import EffectState
+from policies.attempts import MAX_ATTEMPTS, after_failure
 from policies.retries import backoff
 from policies.states import Event, State, next_state
 from resources.store.claim import Lease
 from resources.store.dead_letters import open_dead_letters
 from resources.store.ledger import LedgerEvent, append
 from resources.store.moves import RETRY_FOR, Move, Postponement, advance, postpone
-
-MAX_ATTEMPTS = 8
-"""Business attempts before a request is parked: with full jitter from 30 s up to 20 min they span half an hour."""
 
 NO_MORE = MAX_ATTEMPTS
 """Attempts of a request for which another try cannot help."""
@@ -36,17 +33,14 @@ PAUSE_WAIT = timedelta(seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A try that did not work: `attempt` says whether it counts, `after` the least seconds until the next.
-
-    `may_be_last`: whether the deadline may end it here. What is unknown is looked up first.
-    """
+    """A try that did not work, and the least seconds until the next; `tried`, `uncertain`: see `policies.attempts`."""
 
     id: uuid.UUID
     attempts: int
     reason: str
     after: float = 0.0
-    attempt: bool = True
-    may_be_last: bool = True
+    tried: bool = True
+    uncertain: bool = False
 
 
 def deadly(lease: Lease, crashes: int = MAX_LONE_CRASHES) -> list[tuple[uuid.UUID, str]]:
@@ -56,11 +50,6 @@ def deadly(lease: Lease, crashes: int = MAX_LONE_CRASHES) -> list[tuple[uuid.UUI
         for request in lease.requests
         if request.lone_crash_count >= crashes
     ]
-
-
-def is_attempt(attempts: int, outcome: EffectState) -> bool:
-    """Whether a try that ended so uses up an attempt. An unknown one is never the last: it is looked up first."""
-    return outcome is EffectState.INTENDED or attempts + 1 < MAX_ATTEMPTS
 
 
 def delay_of(batch: Batch, failed: Failed) -> timedelta:
@@ -77,14 +66,14 @@ def wait_or_give_up(
     counts = Counts()
     waits, spent = [], []
     for failed in failures:
-        if failed.attempts >= NO_MORE:
-            spent.append((failed.id, failed.reason))
+        used = after_failure(failed.attempts, tried=failed.tried, uncertain=failed.uncertain)
+        if used is None:
+            last = "" if failed.attempts >= NO_MORE else f" (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"
+            spent.append((failed.id, failed.reason + last))
             continue
-        if failed.attempt and failed.attempts + 1 == MAX_ATTEMPTS:
-            spent.append((failed.id, f"{failed.reason} (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"))
-            continue
-        bounded = failed.attempt and failed.may_be_last
-        waits.append(Postponement(failed.id, delay_of(batch, failed), failed.reason, failed.attempt, bounded))
+        bounded = failed.tried and not failed.uncertain  # the deadline, too, ends nothing that may have happened
+        attempt = used > failed.attempts
+        waits.append(Postponement(failed.id, delay_of(batch, failed), failed.reason, attempt, bounded))
     postponed = postpone(connection, waits, lease.token)
     counts["postponed"] += len(postponed)
     spent += [(wait.id, _overdue(wait)) for wait in waits if wait.bounded and wait.id not in postponed]

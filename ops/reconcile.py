@@ -18,10 +18,11 @@ from ops.judging import read_cases
 from ops.keeping import LeaseKeeper
 from ops.late_undo import undo_late
 from ops.parallel import in_threads
-from ops.parking import MAX_ATTEMPTS, MAX_LONE_CRASHES, Failed, deadly, park, wait_or_give_up
+from ops.parking import MAX_LONE_CRASHES, Failed, deadly, park, wait_or_give_up
 from ops.restored import clear_restored
 from ops.sending import Direction, Sender
 from policies.actions import OnUnknown
+from policies.attempts import MAX_ATTEMPTS, after_failure
 from policies.effects import EffectState
 from policies.outcomes import Done, Refused, Semantics
 from policies.reconciliation import Absence, Verdict, after_absence
@@ -136,12 +137,10 @@ class _Learnt:
     ) -> None:
         if absence.verdict is Verdict.WAIT:
             wait = absence.wait.total_seconds()
-            self.failures.append(
-                Failed(one.id, one.row.attempts, "its effect may still show", after=wait, attempt=False)
-            )
+            self.failures.append(Failed(one.id, one.row.attempts, "its effect may still show", after=wait, tried=False))
         elif absence.verdict is Verdict.SEND_AGAIN:
             self.outcomes.append(Outcome(*base, EffectState.INTENDED, result=told))
-            if one.row.attempts + 1 >= MAX_ATTEMPTS:
+            if after_failure(one.row.attempts) is None:
                 why = f"{base[2]}: sent again and again, and the provider shows nothing of it"
                 self.for_a_person.append((one.id, f"{why} (attempt {MAX_ATTEMPTS} of {MAX_ATTEMPTS})"))
         elif absence.verdict is Verdict.ASSUME_DONE:

@@ -83,9 +83,9 @@ class _Found:
         ordinal = candidate.start.ordinal
         self.outcomes.append(Outcome(self.one.id, ordinal, candidate.row.key, state, **told))
 
-    def wait(self, why: str, seconds: float, *, attempt: bool) -> None:
+    def wait(self, why: str, seconds: float, *, tried: bool) -> None:
         """Nothing can be said yet."""
-        self.failed = Failed(self.one.id, self.one.row.attempts, why, after=seconds, attempt=attempt)
+        self.failed = Failed(self.one.id, self.one.row.attempts, why, after=seconds, tried=tried)
 
 
 @again_when_contended
@@ -191,7 +191,7 @@ def _told(
     """Take what the provider says of a candidate; whether what comes after it may have been done as well."""
     key = candidate.row.key
     if isinstance(answer, NotExecuted | Unknown):
-        found.wait(*unanswered(answer), attempt=True)
+        found.wait(*unanswered(answer), tried=True)
         return False
     if candidate.start is None:
         if isinstance(answer, Done):
@@ -217,7 +217,7 @@ def _absent(entry: CatalogueEntry, candidate: _Candidate, found: _Found) -> bool
     )
     if absence.verdict is Verdict.WAIT:
         why = "the store was restored, and what it did before may still show"
-        found.wait(why, absence.wait.total_seconds(), attempt=False)
+        found.wait(why, absence.wait.total_seconds(), tried=False)
         return False
     if candidate.start is None:
         return True

@@ -6,8 +6,8 @@ import uuid
 
 import pytest
 
-from ops.parking import MAX_ATTEMPTS
 from ops.reconcile import reconcile
+from policies.attempts import MAX_ATTEMPTS
 from policies.effects import EffectState
 from policies.errors import NotPermitted, NotPossibleNow, RequestRefused
 from resources.store.cases import unclear_effects

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from ops.parking import MAX_ATTEMPTS, Failed, delay_of
+from ops.parking import Failed, delay_of
+from policies.attempts import MAX_ATTEMPTS
 from policies.errors import DefinitionError, NotExecuted
 from resources.run_settings import backoff_base_seconds
 from tests.ops import toy

@@ -6,8 +6,8 @@ from typing import Any
 
 from ops.assess import assess
 from ops.extract import extract
-from ops.parking import MAX_ATTEMPTS
 from ops.validate import validate
+from policies.attempts import MAX_ATTEMPTS
 from policies.records import Record
 from tests.ops import toy
 from tests.ops.passes import Shop, refund

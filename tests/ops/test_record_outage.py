@@ -9,9 +9,9 @@ import pytest
 
 from ops.close_batch import close_batch
 from ops.extract import extract
-from ops.parking import MAX_ATTEMPTS
 from ops.process_batch import STEPS
 from policies.actions import Action, Authority
+from policies.attempts import MAX_ATTEMPTS
 from policies.proposals import Evidence, Proposal, propose
 from policies.records import Record
 from tests.ops import toy

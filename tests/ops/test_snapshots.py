@@ -8,8 +8,8 @@ import pytest
 
 from ops import rechecking
 from ops.execute import execute
-from ops.parking import MAX_ATTEMPTS
 from policies.actions import Action
+from policies.attempts import MAX_ATTEMPTS
 from tests.ops.passes import Shop, refund
 from tests.ops.tills import HookedTill
 

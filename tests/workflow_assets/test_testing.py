@@ -47,7 +47,7 @@ def test_a_dead_letter_is_an_outcome_like_any_other(
     def broken(request: toy.RefundRequest) -> Proposal:
         raise RuntimeError("the model is away")
 
-    monkeypatch.setattr("ops.parking.MAX_ATTEMPTS", 1)
+    monkeypatch.setattr("policies.attempts.MAX_ATTEMPTS", 1)
     workflow = replace(toy.toy_workflow(tmp_path, toy.new_ledger(tmp_path)), extractor=broken)
     request = toy.RefundRequest(order_id="A1", text="TOTAL 20.00 EUR")
     (outcome,) = testing.run(workflow, [request], database_url=database.url())
