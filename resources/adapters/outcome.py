@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeAlias
 
 from policies.actions import Action
@@ -20,6 +21,9 @@ MAX_TEXT = 500
 
 MAX_SNAPSHOT = 200
 """Longest snapshot: it is a fingerprint that a person may compare, not the state itself."""
+
+MAX_WAIT = timedelta(days=365)
+"""Longest wait that a provider may ask for; the deadline of the request ends it sooner."""
 
 MAX_RESULT_BYTES = 16_384
 """Largest kept result; a larger one is replaced by a note: the effect is done and must be recorded."""
@@ -123,4 +127,4 @@ def _clean(value: Any, secrets: tuple[str, ...]) -> Any:
 def _seconds(retry_after: object) -> float | None:
     if not isinstance(retry_after, (int, float)) or not math.isfinite(retry_after) or retry_after < 0:
         return None
-    return float(retry_after)
+    return min(float(retry_after), MAX_WAIT.total_seconds())

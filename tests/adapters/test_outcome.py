@@ -88,9 +88,10 @@ def test_an_interrupt_is_no_outcome(ask: Any) -> None:
 
 
 def test_not_executed_keeps_its_wait_only_where_it_is_one(ask: Any) -> None:
-    """A wait must be a finite number of seconds, zero included."""
+    """A wait must be a finite number of seconds, zero included; a year is the most."""
     never: list[Any] = [-1, math.inf, math.nan, "5", None]
-    for given, kept in [(0, 0.0), (2.5, 2.5), *((one, None) for one in never)]:
+    year = 365 * 86_400.0
+    for given, kept in [(0, 0.0), (2.5, 2.5), (year, year), (1e300, year), (10**18, year), *((one, None) for one in never)]:
         outcome = ask(NotExecuted("slow down", retry_after=given))
         assert isinstance(outcome, NotExecuted)
         assert (outcome.retry_after, str(outcome)) == (kept, "slow down")
