@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -159,6 +160,9 @@ def _lines(case: Case) -> Iterator[str]:
     for effect in case.effects:
         outcome = effect["reference"] or effect["error"] or ""
         yield f"effect: {effect['key']} at {effect['provider']}: {effect['state']} {outcome}".rstrip()
+        if effect["first_sent_at"]:
+            yield f"  first sent {shown(datetime.fromisoformat(effect['first_sent_at']))}, attempts: {effect['attempts']}"
+        yield f"  with: {json.dumps(effect['parameters'], ensure_ascii=False)}"
         if effect["kind"] == "forward":
             yield f"  to undo it: {json.dumps(effect['recovery'], ensure_ascii=False)}"
     yield "the request as received:"

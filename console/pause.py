@@ -14,6 +14,7 @@ from console.tokens import TokenFile, read_token
 from policies.errors import RequestRefused
 from resources.store.engine import Duty
 from resources.store.operator import sign_in
+from resources.store.pausable import pausable
 from resources.store.pauses import EVERYTHING, Reach, Scope, pause, pauses, resume
 
 commands = typer.Typer()
@@ -26,13 +27,13 @@ resuming = typer.Typer(no_args_is_help=True, help="Lift a pause: what it held ba
 commands.add_typer(pausing, name="pause")
 commands.add_typer(resuming, name="resume")
 
-Name = Annotated[str, typer.Argument(metavar="NAME", help="As the workflow's definition calls it.")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="One of `failsafe pause names`.")]
 Reason = Annotated[str, typer.Option(help="Why; stands in the ledger.")]
 
 _ABOUT = {
     Scope.WORKFLOW: "one workflow",
     Scope.ACTION_TYPE: "one action type, its undo included",
-    Scope.PROVIDER: "everything that goes through one provider, called by its adapter's class",
+    Scope.PROVIDER: "everything that goes through one provider (`failsafe pause names` lists what they are called)",
 }
 _Act = Callable[[Scope, str, str, TokenFile, bool], None]
 
@@ -60,6 +61,18 @@ def list_all(as_json: AsJson = False) -> None:
         ],
         empty="nothing is paused",
     )
+
+
+@pausing.command()
+def names(as_json: AsJson = False) -> None:
+    """List what can be paused: workflows, their action types, and providers, each called as a pause has to call it."""
+    known = pausable(store_url(Duty.OPERATOR))
+    if as_json:
+        print_json(known)
+    else:
+        print_table(
+            ["scope", "name"], [(_word(scope), name) for scope, found in known.items() for name in found], empty=""
+        )
 
 
 def _pause(scope: Scope, name: str, reason: str, token_file: TokenFile, as_json: bool) -> None:

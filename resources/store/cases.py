@@ -66,6 +66,9 @@ class UnclearEffect:
     outcome_at: datetime | None
     provider_reference: str | None
     error: str | None
+    attempts: int
+    parameters: Any
+    """With what it was started; None where that can no longer be read."""
 
 
 def dead_letters(

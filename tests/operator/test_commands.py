@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dagster as dg
 import pytest
 
 from ops.extract import extract
+from resources.adapters.http import HttpAdapter
 from tests.console.conftest import Terminal
 from tests.operator.desk import EVIDENCE, Desk
 from tests.operator.test_cancel import as_dead_lettered, failing
@@ -71,6 +74,8 @@ def test_a_dead_letter_is_shown_whole(shop: Shop, terminal: Terminal) -> None:
         "failed in execute",
         "│ an action failed after one that cannot be undone",
         f"effect: refunds:{request.id}:1:stock.reserve:1 at HookedTill: done",
+        "attempts: 1",
+        'with: {"order_id":"A1"',
         '"undo": "stock.unreserve"',
         '│ {"order_id":"A1"',
     ):
@@ -138,7 +143,9 @@ def test_unknown_effects_are_listed_and_resolved(shop: Shop, desk: Desk, termina
     """With evidence, and one of --done and --not-done, as who signed in."""
     unknown(shop)
     key = key_of(desk)
-    assert [(one["key"], one["waits_for"]) for one in terminal.json("unknown", "list")] == [(key, "person")]
+    [listed] = terminal.json("unknown", "list")
+    assert (listed["key"], listed["waits_for"], listed["attempts"]) == (key, "person", 1)
+    assert listed["parameters"]["order_id"] == "A1"
     assert key in terminal.said("unknown", "list")
     assert terminal.run("unknown", "resolve", key, "--evidence", EVIDENCE, token=token).exit_code == 2
     assert terminal.run("unknown", "resolve", key, "--done", token=token).exit_code == 2
@@ -168,7 +175,7 @@ def test_pauses_are_set_listed_and_lifted(shop: Shop, terminal: Terminal, token:
     wrong = terminal.run("pause", "provider", "Tiller", "--reason", "stop", token=token)
     assert (wrong.exit_code, wrong.stderr) == (
         1,
-        "failsafe: there is no provider called Tiller: nothing was paused\n",
+        "failsafe: there is no provider called Tiller: nothing was paused; known: HookedTill\n",
     )
     assert "nothing is paused" in terminal.said("pause", "list")
     for words in (
@@ -194,6 +201,35 @@ def test_pauses_are_set_listed_and_lifted(shop: Shop, terminal: Terminal, token:
         assert (again.exit_code, "is not paused" in again.stderr) == (1, True)
     shop.run()
     assert shop.states() == {"one": "completed"}
+
+
+def test_providers_are_paused_by_the_name_that_is_listed(
+    shop: Shop, terminal: Terminal, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An HTTP provider is called by its host and port, whatever its adapter's class is."""
+    monkeypatch.setenv("TILL_TOKEN", "tk")
+    kinds = [kind.action_type.name for kind in shop.workflow.actions] + ["stock.unreserve"]
+    till = HttpAdapter(
+        url="http://127.0.0.1:9",
+        token=dg.EnvVar("TILL_TOKEN"),
+        hosts=["127.0.0.1"],
+        paths=dict.fromkeys(kinds, "/pay"),
+        timeout_seconds=1,
+    )
+    shop.workflow = replace(shop.workflow, actions=dict.fromkeys(shop.workflow.actions, till))
+    shop.queue({"one": refund()})
+    shop.run(extract)
+    listed = terminal.json("pause", "names")
+    assert listed == {
+        "everything": ["*"],
+        "workflow": ["refunds"],
+        "action_type": sorted(kinds),
+        "provider": ["127.0.0.1:9"],
+    }
+    assert "127.0.0.1:9" in terminal.said("pause", "names")
+    assert "is paused" in terminal.said("pause", "provider", "127.0.0.1:9", "--reason", "stop", token=token)
+    shop.run()
+    assert shop.request("one").reason == "not started: paused"
 
 
 def test_a_pause_names_what_it_cannot_stop(shop: Shop, terminal: Terminal, token: str) -> None:

@@ -222,6 +222,21 @@ as $$
     select p_workflow || ':' || p_request || ':' || p_action_id || ':' || p_intent || case p_kind when 'compensation' then ':undo' else '' end
 $$;
 
+-- With what an effect was started: what a person looks for at the provider.
+create or replace function parameters_of(p_effect effects) returns json
+    language sql stable security definer set search_path = failsafe, pg_temp
+as $$
+    select case p_effect.kind
+        when 'forward' then (
+            select convert_from(p.canonical, 'UTF8')::json #> array['actions', (p_effect.ordinal - 1)::text, 'parameters']
+            from proposals p
+            where p.request_id = p_effect.request_id and p.hash = p_effect.proposal_hash and p.kind = 'proposal' limit 1)
+        else (
+            select f.recovery -> 'parameters' from effects f
+            where f.request_id = p_effect.request_id and f.ordinal = p_effect.ordinal and f.intent = p_effect.intent and f.kind = 'forward')
+        end
+$$;
+
 -- The intent under which start_effects would start an action of a request now.
 create or replace function intended_as(p_request uuid, p_ordinal integer, p_kind text, p_round integer) returns integer
     language sql stable

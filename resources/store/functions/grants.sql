@@ -53,6 +53,7 @@ grant execute on function announce_waiting(text, text, integer), announce_asked(
 grant execute on function sign_in(text), cast_vote(text, uuid, text, bytea, bytea, text) to failsafe_reviewer;
 
 -- Operator: principals, pauses, parked work.
+grant execute on function parameters_of(effects) to failsafe_operator;
 grant select on requests, proposals, findings, assessments, dead_letters, pauses, effects, requests_v, effects_v, approvals_v,
     audit_v, batch_counts, workflows to failsafe_operator;
 grant select (id, kind, name, external_id, roles, limits, created_at, disabled_at) on principals to failsafe_operator;

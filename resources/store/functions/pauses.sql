@@ -23,6 +23,8 @@ $$;
 create or replace function require_pausable(p_scope text, p_name text) returns void
     language plpgsql security definer set search_path = failsafe, pg_temp
 as $$
+declare
+    known text;
 begin
     if (case p_scope
         when 'everything' then p_name = '*'
@@ -32,7 +34,13 @@ begin
     end) then
         return;
     end if;
-    raise exception 'there is no % called %: nothing was paused', replace(p_scope, '_', ' '), p_name using errcode = 'FS404';
+    select string_agg(k.name, ', ' order by k.name) into known from (
+        select w.name from workflows w where p_scope = 'workflow'
+        union select case p_scope when 'action_type' then a.action_type else a.provider end from action_types a
+        where p_scope in ('action_type', 'provider')
+    ) k;
+    raise exception 'there is no % called %: nothing was paused%', replace(p_scope, '_', ' '), p_name, coalesce('; known: ' || known, '')
+        using errcode = 'FS404';
 end
 $$;
 

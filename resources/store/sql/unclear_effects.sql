@@ -2,7 +2,7 @@
 select e.idempotency_key, e.request_id, r.workflow, r.operation_id, e.action_type, e.provider, e.state,
     case when e.state = 'unknown' and r.state in ('executing', 'compensating') then 'look-up'
         when e.state = 'late' and e.undo_due_at is not null then 'undo' else 'person' end as waits_for,
-    e.first_sent_at, e.outcome_at, e.provider_reference, e.error
+    e.first_sent_at, e.outcome_at, e.provider_reference, e.error, e.attempts, parameters_of(e) as parameters
 from effects e
 join requests r on r.id = e.request_id
 where (e.state = 'unknown' or e.state = 'late' and exists (
