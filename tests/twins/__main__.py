@@ -39,7 +39,7 @@ class Result:
     twin: Twin
     caught: bool
     seconds: float
-    summary: str
+    report: str
 
 
 def main() -> int:
@@ -59,7 +59,7 @@ def main() -> int:
         test = result.twin.test.rpartition("::")[2]
         print(f"{result.twin.guard:{width}}  {verdict:10}  {result.seconds:5.1f} s  {test}")
         if not result.caught:
-            print(f"{'':{width}}  {result.summary}")
+            print(result.report)
     caught = sum(result.caught for result in results)
     print(json.dumps({"twins": len(TWINS), "caught": caught, "seconds": round(time.monotonic() - began, 1)}))
     return 0 if caught == len(TWINS) else 1
@@ -92,9 +92,9 @@ def applied(change: Change, text: str) -> str:
 
 
 def _require_passing(url: str) -> None:
-    summary = _run(ROOT, [twin.test for twin in TWINS], url)
-    if _failed(summary) or " passed" not in summary:
-        raise TwinError(f"with every guard in place the tests must pass, but: {summary}")
+    report = _run(ROOT, [twin.test for twin in TWINS], url)
+    if " failed" in report or " error" in report or " passed" not in report:
+        raise TwinError(f"with every guard in place the tests must pass, but: {report}")
 
 
 def _tried(number: int, twin: Twin, url: str) -> Result:
@@ -104,19 +104,20 @@ def _tried(number: int, twin: Twin, url: str) -> Result:
         file = copy / change.file
         file.write_text(applied(change, file.read_text()))
     began = time.monotonic()
-    summary = _run(copy, [twin.test], url)
-    return Result(twin, _failed(summary), time.monotonic() - began, summary)
+    report = _run(copy, [twin.test], url)
+    return Result(twin, _failed(report), time.monotonic() - began, report)
 
 
-def _failed(summary: str) -> bool:
-    """A test failed. An error is none: the copy is broken, or the test is gone."""
-    return bool(re.search(r"\b\d+ failed\b", summary)) and " error" not in summary
+def _failed(report: str) -> bool:
+    """A test failed by what it asserts. Anything else is none: the copy is broken, or the test is gone."""
+    asserted = re.search(r"^\S+: (AssertionError|assert |Failed: )", report, re.MULTILINE)
+    return bool(asserted) and bool(re.search(r"\b\d+ failed\b", report)) and " error" not in report
 
 
 def _run(folder: Path, tests: Sequence[str], url: str) -> str:
-    """Run tests and return pytest's last line."""
+    """Run tests and return what pytest says of them."""
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "--tb=no", *tests],
+        [sys.executable, "-m", "pytest", "-q", "-x", "--tb=line", *tests],
         cwd=folder,
         env={**os.environ, "FAILSAFE_TEST_DATABASE_URL": url},
         capture_output=True,
@@ -124,8 +125,7 @@ def _run(folder: Path, tests: Sequence[str], url: str) -> str:
         timeout=LONGEST,
         check=False,
     )
-    lines = (done.stdout.strip() or done.stderr.strip()).splitlines()
-    return lines[-1] if lines else "pytest said nothing"
+    return done.stdout.strip() or done.stderr.strip() or "pytest said nothing"
 
 
 if __name__ == "__main__":
