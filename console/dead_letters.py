@@ -161,7 +161,8 @@ def _lines(case: Case) -> Iterator[str]:
         outcome = effect["reference"] or effect["error"] or ""
         yield f"effect: {effect['key']} at {effect['provider']}: {effect['state']} {outcome}".rstrip()
         if effect["first_sent_at"]:
-            yield f"  first sent {shown(datetime.fromisoformat(effect['first_sent_at']))}, attempts: {effect['attempts']}"
+            first = datetime.fromisoformat(effect["first_sent_at"])
+            yield f"  first sent {shown(first)}, attempts: {effect['attempts']}"
         yield f"  with: {json.dumps(effect['parameters'], ensure_ascii=False)}"
         if effect["kind"] == "forward":
             yield f"  to undo it: {json.dumps(effect['recovery'], ensure_ascii=False)}"
