@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import sqlalchemy as sa
 
-from ops.batch import CHUNK, RECORDS_UNAVAILABLE, Batch, Counts
+from ops.batch import RECORDS_UNAVAILABLE, Batch, Counts
 from ops.facts import gather
 from ops.judging import Case, demand_document, last_id, read_cases, stored_validation
 from ops.later_rounds import end, with_what_stands
@@ -49,23 +48,12 @@ def assess(batch: Batch) -> Counts:
     return counts
 
 
-def _due(connection: sa.Connection, batch: Batch, after: uuid.UUID) -> Sequence[sa.Row[Any]]:
-    return due_assessment(
-        connection,
-        workflow=batch.workflow.name,
-        batch=batch.key,
-        opened_at=batch.opened_at,
-        after=after,
-        limit=CHUNK,
-    )
-
-
 def _look_outside(batch: Batch, after: uuid.UUID) -> Seen | None:
     """The outside state that the next page rests on, read while nothing is locked; None where no adapter reads any."""
     if not any_taken(batch.workflow):
         return None
     with transaction(batch.engine) as connection:
-        rows = _due(connection, batch, after)
+        rows = due_assessment(connection, batch.page(after))
     cases = [case for _, case in read_cases(batch.run, rows)[0]]
     found = take_snapshots(batch, [(case.id, action) for case in cases for action in case.sealed.actions], batch.beat)
     return {_name(case): seen for case in cases if isinstance(seen := found[case.id], dict)}
@@ -78,7 +66,7 @@ def _name(case: Case) -> tuple[uuid.UUID, int, int]:
 def _page(
     connection: sa.Connection, batch: Batch, after: uuid.UUID, seen: Seen | None, counts: Counts
 ) -> uuid.UUID | None:
-    rows = _due(connection, batch, after)
+    rows = due_assessment(connection, batch.page(after))
     if not rows:
         return None
     read, unreadable = read_cases(batch.run, rows)

@@ -26,6 +26,7 @@ from resources.store.claim import FIRST, Lease, claim
 from resources.store.contention import again_when_contended
 from resources.store.engine import Duty, engine_for, transaction
 from resources.store.migrate import require_known_revision
+from resources.store.stages import Page
 from resources.workflow import Workflow
 
 CHUNK = 1000
@@ -163,6 +164,10 @@ class Batch:
                 after = lease.requests[-1].id
                 yield lease
                 self.beat()
+
+    def page(self, after: uuid.UUID) -> Page:
+        """The page of unleased work that comes after an id."""
+        return Page(self.workflow.name, self.key, self.opened_at, after, CHUNK)
 
     def pages(self, handle: Callable[[uuid.UUID], uuid.UUID | None]) -> None:
         """Walk unleased work in id order: `handle` takes one page after an id and returns the last id, or None."""

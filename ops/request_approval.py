@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from ops.batch import CHUNK, Batch, Counts
+from ops.batch import Batch, Counts
 from ops.judging import Case, last_id, read_cases, stored_demand, stored_validation
 from ops.parking import park, send_to_review
 from policies.amounts import amounts_in
@@ -42,14 +42,7 @@ def request_approval(batch: Batch) -> Counts:
 
 
 def _page(connection: sa.Connection, batch: Batch, after: uuid.UUID, counts: Counts) -> uuid.UUID | None:
-    rows = due_approval_requests(
-        connection,
-        workflow=batch.workflow.name,
-        batch=batch.key,
-        opened_at=batch.opened_at,
-        after=after,
-        limit=CHUNK,
-    )
+    rows = due_approval_requests(connection, batch.page(after))
     if not rows:
         return None
     read, unreadable = read_cases(batch.run, rows)

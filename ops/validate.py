@@ -9,7 +9,7 @@ from functools import partial
 
 import sqlalchemy as sa
 
-from ops.batch import CHUNK, RECORDS_UNAVAILABLE, Batch, Counts
+from ops.batch import RECORDS_UNAVAILABLE, Batch, Counts
 from ops.judging import Case, judge, last_id, read_cases
 from ops.later_rounds import end, with_what_stands
 from ops.parallel import in_a_thread
@@ -39,14 +39,7 @@ def validate(batch: Batch) -> Counts:
 
 def _page(batch: Batch, writing: WriteBehind, counts: Counts, after: uuid.UUID) -> uuid.UUID | None:
     with transaction(batch.engine) as connection:
-        rows = due_validation(
-            connection,
-            workflow=batch.workflow.name,
-            batch=batch.key,
-            opened_at=batch.opened_at,
-            after=after,
-            limit=CHUNK,
-        )
+        rows = due_validation(connection, batch.page(after))
     if not rows:
         return None
     cases, unreadable = read_cases(batch.run, rows)

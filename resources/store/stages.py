@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any
 
@@ -92,29 +92,30 @@ def insert_findings(connection: sa.Connection, rows: Sequence[FindingsRow], *, s
     return set(written.scalars().all())
 
 
-def due_validation(
-    connection: sa.Connection, *, workflow: str, batch: str, opened_at: datetime, after: uuid.UUID, limit: int
-) -> Sequence[sa.Row[Any]]:
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which work a step reads next: of this batch, due when the pass was opened, after this id, so many at most."""
+
+    workflow: str
+    batch: str
+    opened_at: datetime
+    after: uuid.UUID
+    limit: int
+
+
+def due_validation(connection: sa.Connection, page: Page) -> Sequence[sa.Row[Any]]:
     """Proposals without findings in this round, in id order (columns of `sql/due_validation.sql`)."""
-    return connection.execute(query("due_validation"), _page(workflow, batch, opened_at, after, limit)).all()
+    return connection.execute(query("due_validation"), asdict(page)).all()
 
 
-def due_assessment(
-    connection: sa.Connection, *, workflow: str, batch: str, opened_at: datetime, after: uuid.UUID, limit: int
-) -> Sequence[sa.Row[Any]]:
+def due_assessment(connection: sa.Connection, page: Page) -> Sequence[sa.Row[Any]]:
     """Validated proposals without an assessment in this round, in id order and locked (`sql/due_assessment.sql`)."""
-    return connection.execute(query("due_assessment"), _page(workflow, batch, opened_at, after, limit)).all()
+    return connection.execute(query("due_assessment"), asdict(page)).all()
 
 
-def due_approval_requests(
-    connection: sa.Connection, *, workflow: str, batch: str, opened_at: datetime, after: uuid.UUID, limit: int
-) -> Sequence[sa.Row[Any]]:
+def due_approval_requests(connection: sa.Connection, page: Page) -> Sequence[sa.Row[Any]]:
     """Requests that wait for people whom nobody asked yet, in id order and locked (`sql/due_approval_requests.sql`)."""
-    return connection.execute(query("due_approval_requests"), _page(workflow, batch, opened_at, after, limit)).all()
-
-
-def _page(workflow: str, batch: str, opened_at: datetime, after: uuid.UUID, limit: int) -> dict[str, Any]:
-    return {"workflow": workflow, "batch": batch, "opened_at": opened_at, "after": after, "limit": limit}
+    return connection.execute(query("due_approval_requests"), asdict(page)).all()
 
 
 Claims = Mapping[uuid.UUID, Mapping[str, bytes]]
