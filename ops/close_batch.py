@@ -12,6 +12,7 @@ from resources.store import batches
 from resources.store.batches import BatchStanding
 from resources.store.engine import transaction
 from resources.store.reports import Waiting, waiting_in_batch
+from resources.store.stuck import LastingUnknown, StuckWork, lasting_unknowns, stuck_work
 
 MAX_PASSES = 3
 """Repeated passes of one run: votes that land while it works cost no new process, yet it ends; sensors go on."""
@@ -30,6 +31,8 @@ class BatchReport:
     counts: Counts
     parked: list[dict[str, Any]]
     waiting: Waiting
+    stuck: Sequence[StuckWork]
+    unknowns: Sequence[LastingUnknown]
 
 
 def close_batch(batch: Batch, steps: Sequence[Step]) -> BatchReport:
@@ -49,9 +52,11 @@ def close_batch(batch: Batch, steps: Sequence[Step]) -> BatchReport:
         standing = batches.batch_standing(connection, batch.workflow.name, batch.key)
         parked = batches.parked_requests(connection, batch.workflow.name, batch.key, MAX_ROWS)
         waiting = waiting_in_batch(connection, batch.workflow.name, batch.key)
+        stuck = stuck_work(connection, batch.workflow.name, batch.key, batch.run.lease_seconds)
+        unknowns = lasting_unknowns(connection, batch.workflow, batch.key)
         reach(Failpoint.CLOSING)
     reach(Failpoint.CLOSED)
-    return BatchReport(standing, counts, parked, waiting)
+    return BatchReport(standing, counts, parked, waiting, stuck, unknowns)
 
 
 def _repeat(batch: Batch, steps: Sequence[Step]) -> Counts:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from ops.batch import Batch, Counts
 from ops.executing import Execution
 from ops.parking import PAUSE_WAIT, park
-from policies.refusals import WAITS, Refusal, event_after
+from policies.refusals import NOT_STARTED, WAITS, Refusal, event_after
 from policies.states import Event, State
 from resources.store.claim import Lease
 from resources.store.ledger import LedgerEvent, append
@@ -24,7 +24,7 @@ RefusedStart = tuple[Execution, Refusal, timedelta]
 def waiting(refused: Sequence[RefusedStart]) -> list[Postponement]:
     """The waits of those whose obstacle passes by itself; no attempt is used up."""
     return [
-        Postponement(one.id, _wait_for(refusal, wait), f"not started: {refusal}", attempt=False)
+        Postponement(one.id, _wait_for(refusal, wait), f"{NOT_STARTED}{refusal}", attempt=False)
         for one, refusal, wait in refused
         if refusal in WAITS
     ]

@@ -9,6 +9,7 @@ from urllib.parse import quote
 import dagster as dg
 
 from ops.close_batch import BatchReport
+from ops.stuck_report import stuck_found, unknowns_found
 from policies.asset_names import APPROVALS_ANSWERED, NO_OPEN_CASES, REQUEST_BATCH
 from policies.redaction import clipped
 from resources.store.reports import Waiting
@@ -62,7 +63,12 @@ def _tell_asset(context: dg.OpExecutionContext, counts: dict[str, Any], result: 
     """Show on the asset of the requests how the batch stands; alerts belong on its checks."""
     requests = dg.AssetKey([context.resources.workflow.workflow.name, REQUEST_BATCH])
     context.log_event(dg.AssetObservation(requests, partition=context.partition_key, metadata=dict(counts)))
-    for found in (cases_found(result.standing.open_cases), waiting_found(result.waiting)):
+    for found in (
+        cases_found(result.standing.open_cases),
+        waiting_found(result.waiting),
+        stuck_found(result.stuck),
+        unknowns_found(result.unknowns),
+    ):
         context.log_event(
             dg.AssetCheckEvaluation(  # type: ignore[arg-type]  # accepted, though the annotation does not say so
                 asset_key=requests, partition=context.partition_key, **found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Final
 
 from policies.states import Event
 
@@ -60,6 +61,9 @@ WAITS = frozenset(
     }
 )
 """Nothing is wrong with the request; it is looked at again later."""
+
+NOT_STARTED: Final = "not started: "
+"""Begins the reason of a request that waits for one of these to pass."""
 
 _STALE = frozenset({Refusal.TOO_FEW_VOTES, Refusal.NO_APPROVAL, Refusal.NOT_RELEASED})
 """Votes that counted once count no longer: people are asked again."""

@@ -9,6 +9,7 @@ import dagster as dg
 import sqlalchemy as sa
 
 from ops.run_report import cases_found, waiting_found
+from ops.stuck_report import stuck_found, unknowns_found
 from policies.asset_names import (
     APPROVALS_ANSWERED,
     AUDIT_LEDGER,
@@ -17,11 +18,15 @@ from policies.asset_names import (
     NO_DUPLICATE_EFFECTS,
     NO_EFFECT_WITHOUT_AUTHORITY,
     NO_OPEN_CASES,
+    NO_STUCK_WORK,
+    NO_UNRECONCILED_UNKNOWN,
     REQUEST_BATCH,
 )
 from resources.database_url import database_url
+from resources.run_settings import lease_seconds
 from resources.store.reading import reading
 from resources.store.reports import open_cases, waiting_in_batch
+from resources.store.stuck import lasting_unknowns, stuck_work
 from resources.workflow import Workflow
 from workflow_assets.partitions import batch_partitions
 
@@ -60,6 +65,18 @@ def request_checks(workflow: Workflow) -> list[dg.AssetChecksDefinition]:
             APPROVALS_ANSWERED,
             "No question to people has used up more than half of the time until it expires.",
             lambda connection, batch: waiting_found(waiting_in_batch(connection, workflow.name, batch)),
+        ),
+        _request_check(
+            workflow,
+            NO_STUCK_WORK,
+            "All open work moves, waits for a person or waits for its time; nothing is held back for an hour.",
+            lambda connection, batch: stuck_found(stuck_work(connection, workflow.name, batch, lease_seconds())),
+        ),
+        _request_check(
+            workflow,
+            NO_UNRECONCILED_UNKNOWN,
+            "Of no effect it has been unknown for an hour, on top of what its provider needs, whether it happened.",
+            lambda connection, batch: unknowns_found(lasting_unknowns(connection, workflow, batch)),
         ),
     ]
 

@@ -80,6 +80,8 @@ def test_two_workflows_load_in_one_location_beside_a_teams_own_assets(tmp_path: 
             "evaluation_metrics:no_effect_without_authority",
             "request_batch:approvals_answered",
             "request_batch:no_open_cases",
+            "request_batch:no_stuck_work",
+            "request_batch:no_unreconciled_unknown",
         )
     )
     assert found["upstream"] == ["orders"]
