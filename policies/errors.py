@@ -63,6 +63,9 @@ class StoreUnavailable(FailsafeError):
 class StoreContended(StoreUnavailable):
     """Other transactions were in the way again and again; nothing was lost. Look for a long one, then run again."""
 
+    tried_enough = False
+    """Work within this work was tried as often as makes sense: trying the whole again would only hide it."""
+
 
 class NotExecuted(FailsafeError):
     """The provider certainly did nothing (rate limit, refused connection); the same key may be sent again later."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import NoReturn, ParamSpec, TypeVar
 
 import tenacity
 
@@ -23,8 +23,17 @@ def again_when_contended(work: Callable[Arguments, Result]) -> Callable[Argument
     been kept elsewhere.
     """
     return tenacity.retry(
-        retry=tenacity.retry_if_exception_type(StoreContended),
+        retry=tenacity.retry_if_exception(lambda error: isinstance(error, StoreContended) and not error.tried_enough),
+        retry_error_callback=_give_up,
         stop=tenacity.stop_after_attempt(TRIES),
         wait=tenacity.wait_random_exponential(multiplier=0.05, max=2),
         reraise=True,
     )(work)
+
+
+def _give_up(state: tenacity.RetryCallState) -> NoReturn:
+    assert state.outcome is not None
+    error = state.outcome.exception()
+    assert isinstance(error, StoreContended)
+    error.tried_enough = True
+    raise error

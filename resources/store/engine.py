@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from enum import StrEnum
 import sqlalchemy as sa
 from psycopg.types.array import ListBinaryDumper
 from sqlalchemy.exc import DBAPIError, DisconnectionError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolExhausted
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from policies.errors import (
@@ -63,6 +65,9 @@ def duty_url(duty: Duty, base_url: str) -> str:
 REST_SECONDS = 5.0
 """A pooled connection that was not used for longer is asked whether it still lives."""
 
+POOL_SECONDS = 30.0
+"""How long a thread waits for one of this process's connections, where all are in use."""
+
 _engines: dict[tuple[str, str], sa.Engine] = {}
 
 
@@ -89,13 +94,16 @@ def _new_engine(duty: Duty, url: str) -> sa.Engine:
         hide_parameters=True,
         pool_size=4,
         max_overflow=8,
+        pool_timeout=POOL_SECONDS,
         connect_args={"options": _OPTIONS, "connect_timeout": 10, "application_name": duty.value},
     )
 
     @sa.event.listens_for(engine, "connect")
     def take_on_duty(connection: sa.engine.interfaces.DBAPIConnection, _record: object) -> None:
         cursor = connection.cursor()
-        cursor.execute("select session_user = %s", (duty.value,))
+        # Two days are 48 hours; in a zone that changes its clocks meanwhile they would be 47 or 49. Set here, because a
+        # PGTZ in the environment goes before the options.
+        cursor.execute("select session_user = %s, set_config('timezone', 'UTC', false)", (duty.value,))
         row = cursor.fetchone()
         if row is not None and not row[0]:
             cursor.execute(f"set role {duty.value}")
@@ -130,6 +138,11 @@ def transaction(engine: sa.Engine) -> Iterator[sa.Connection]:
             yield connection
     except DBAPIError as error:
         raise translated(error) from error
+    except PoolExhausted as error:
+        raise StoreUnavailable(
+            f"no connection of this process was free within {POOL_SECONDS:g} s: let fewer threads work at once;"
+            f" then run again, {_AS_BEFORE}"
+        ) from error
 
 
 _BY_SQLSTATE: dict[str, type[FailsafeError]] = {
@@ -148,6 +161,11 @@ _CONTENDED = {
     "40P01": "deadlock",
     "55P03": "a lock was not to be had",
 }
+_EXHAUSTED = {
+    "53100": "has no room left on its disk: make some",
+    "53200": "is out of memory: give it more, or let less work at once",
+}
+_AS_BEFORE = "nothing is lost or doubled"
 _VOTE_REFUSALS = {"FS410": "resolved", "FS411": "expired", "FS412": "changed", "FS413": "voted"}
 
 
@@ -161,7 +179,7 @@ def translated(error: DBAPIError) -> FailsafeError:
     """The error of our tree that a database error stands for; its text never holds a bound value."""
     state = sqlstate(error)
     diagnostic = getattr(error.orig, "diag", None)
-    said = getattr(diagnostic, "message_primary", None) or type(error.orig).__name__
+    said = getattr(diagnostic, "message_primary", None) or _turned_away(str(error.orig)) or type(error.orig).__name__
     if state in _VOTE_REFUSALS:
         return VoteRefused(_VOTE_REFUSALS[state], said)
     if state in _BY_SQLSTATE:
@@ -176,7 +194,15 @@ def translated(error: DBAPIError) -> FailsafeError:
     return FailsafeError(f"the database refused the statement ({state}{f', {constraint}' if constraint else ''})")
 
 
+def _turned_away(text: str) -> str:
+    """Why the server takes no connection, in its own words; there is no SQLSTATE yet, and no password in them."""
+    found = re.search(r"FATAL:\s+(.+)", text)
+    return found[1] if found else ""
+
+
 def _unavailable(state: str | None, said: str) -> StoreUnavailable:
+    if state in _EXHAUSTED:
+        return StoreUnavailable(f"the database {_EXHAUSTED[state]} ({state}); then run again, {_AS_BEFORE}")
     if state in _CONTENDED:
         return StoreContended(f"{StoreContended.__doc__} ({state}: {_CONTENDED[state]})")
     return StoreUnavailable(f"the database did not answer ({state or said}); run `failsafe doctor`")

@@ -44,9 +44,22 @@ def test_contention_that_stays_is_told(database: Database) -> None:
     assert work.tries == TRIES
 
 
-def test_nothing_else_is_tried_again(database: Database) -> None:
-    """A server that shuts down is not contention."""
-    work = Work(database, "57P01", times=1)
-    with pytest.raises(StoreUnavailable, match="57P01"):
+@pytest.mark.parametrize(
+    ("sqlstate", "said"),
+    [("57P01", "run `failsafe doctor`"), ("53100", "no room left on its disk"), ("53200", "out of memory")],
+)
+def test_nothing_else_is_tried_again(database: Database, sqlstate: str, said: str) -> None:
+    """A server that shuts down or has run out of something is not contention; the error says what to do."""
+    work = Work(database, sqlstate, times=1)
+    with pytest.raises(StoreUnavailable, match=said):
         work.do()
     assert work.tries == 1
+
+
+def test_what_was_given_up_inside_is_not_begun_anew_outside(database: Database) -> None:
+    """A step that begins anew would find its work leased, do nothing, and nobody would hear of it."""
+    work = Work(database, "55P03", times=100)
+    outer = again_when_contended(work.do)
+    with pytest.raises(StoreContended, match="55P03"):
+        outer()
+    assert work.tries == TRIES
