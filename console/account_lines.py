@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import UUID
 
 from console.output import shown
+from policies.states import State
 from resources.store.account import Account
 
 
 def account_lines(account: Account) -> list[str]:
     """Everything the store knows of a request that nobody was asked about."""
     return list(_lines(account))
+
+
+def input_lines(state: str, request_id: UUID) -> Iterator[str]:
+    """How a person adds what a request lacks, where it takes any input."""
+    if state == State.NEEDS_REVIEW:
+        command = f"failsafe supply {request_id} --field NAME=VALUE --reason WHY"
+        yield f"it needs review: who submitted it, or an operator, can add what is missing: {command}"
 
 
 def _lines(account: Account) -> Iterator[str]:
@@ -31,8 +40,12 @@ def _lines(account: Account) -> Iterator[str]:
     if account.output is not None:
         yield f"{account.output_kind} by {account.model or 'the extractor'} {account.prompt_version or ''}:"
         yield from _quoted(account.output)
-    yield "the request as received:"
+    for one in account.inputs or ():
+        yield f"supplied by {one['by']}: {', '.join(one['fields'])}, and so revision {one['revision']} began"
+    yield "the request as received, with what was supplied since:" if account.inputs else "the request as received:"
     yield from _quoted(account.payload)
+    if not account.effects:  # once one was begun, nothing is added any more
+        yield from input_lines(account.state, account.request_id)
 
 
 def _quoted(text: bytes) -> Iterator[str]:

@@ -166,7 +166,7 @@ def _lines(case: Case) -> Iterator[str]:
         yield f"  with: {json.dumps(effect['parameters'], ensure_ascii=False)}"
         if effect["kind"] == "forward":
             yield f"  to undo it: {json.dumps(effect['recovery'], ensure_ascii=False)}"
-    yield "the request as received:"
+    yield f"the request as received{', with what was supplied since' if case.supplied else ''}:"
     yield from (f"  │ {line}" for line in case.payload.decode("utf-8", "backslashreplace").split("\n"))
 
 

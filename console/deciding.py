@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from console.account_lines import account_lines
+from console.account_lines import account_lines, input_lines
 from console.knock import knock_once
 from console.output import AsJson, print_json, print_lines, print_table, shown
 from console.review import review_lines
@@ -158,6 +158,7 @@ def _asked_lines(asked: Asked) -> list[str]:
         "",
         f"approval: {asked.approval_id}",
         f"review hash: {asked.review_hash.hex()}",
+        *input_lines(asked.request_state, asked.request_id),
     ]
 
 

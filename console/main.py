@@ -23,6 +23,7 @@ COMMAND_GROUPS = (
     "console.status",
     "console.deciding",
     "console.editing",
+    "console.supply",
     "console.delegations",
     "console.cancel",
     "console.dead_letters",

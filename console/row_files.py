@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-import json
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,7 @@ from typing import Any, BinaryIO
 import typer
 
 from policies.errors import CanonicalFormError, RequestRefused
-from policies.strict_json import read_json
+from policies.strict_json import read_json, read_members
 from resources.store.rows import MAX_PAYLOAD, RowProblem
 
 Row = tuple[int, Mapping[str, Any] | RowProblem]
@@ -66,30 +65,15 @@ def _json_row(number: int, line: bytes) -> Mapping[str, Any] | RowProblem:
     return row
 
 
-_DECODER = json.JSONDecoder()
-_SPACE = " \t\r\n"
-
-
 def _members(text: str) -> dict[str, Any] | None:
     """The members of valid JSON, the payload as the very bytes that stand in the text; None if it is no object."""
-    place = _skip(text, 0, _SPACE)
-    if text[place] != "{":
+    members = read_members(text)
+    if members is None:
         return None
-    members: dict[str, Any] = {}
-    place = _skip(text, place + 1, _SPACE)
-    while text[place] != "}":
-        name, place = _DECODER.raw_decode(text, place)
-        start = _skip(text, place, _SPACE + ":")
-        value, place = _DECODER.raw_decode(text, start)
-        members[name] = text[start:place].encode() if name == "payload" and isinstance(value, dict) else value
-        place = _skip(text, place, _SPACE + ",")
-    return members
-
-
-def _skip(text: str, place: int, characters: str) -> int:
-    while text[place] in characters:
-        place += 1
-    return place
+    return {
+        name: written.encode() if name == "payload" and isinstance(value, dict) else value
+        for name, (value, written) in members.items()
+    }
 
 
 def _csv_rows(content: Any, file: Path) -> Iterator[Row]:

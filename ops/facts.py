@@ -33,6 +33,7 @@ def gather(connection: sa.Connection, batch: Batch, cases: Sequence[Case], *, ta
                 if any(value not in seen.get((case.id, path), ()) for value in hashes)
             ),
             edited=case.edited,
+            supplied=case.supplied_by_another,
         )
         for case in cases
     }

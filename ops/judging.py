@@ -33,6 +33,7 @@ class Case:
     sealed: Sealed
     fields: Mapping[str, Any]
     edited: bool
+    supplied_by_another: bool
 
 
 def read_cases(run: WorkflowRun, rows: Sequence[Any]) -> tuple[list[tuple[Any, Case]], list[tuple[uuid.UUID, str]]]:
@@ -52,7 +53,8 @@ def read_cases(run: WorkflowRun, rows: Sequence[Any]) -> tuple[list[tuple[Any, C
         except ValidationError:
             unreadable.append((row.id, "the request no longer fits its schema"))
         else:
-            cases.append((row, Case(row.id, row.revision, row.round, sealed, fields, row.edited)))
+            told = row.edited, row.supplied_by_another
+            cases.append((row, Case(row.id, row.revision, row.round, sealed, fields, *told)))
     return cases, unreadable
 
 

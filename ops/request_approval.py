@@ -78,6 +78,7 @@ def _ask(batch: Batch, row: Any, case: Case) -> ApprovalRow:
         trust=batch.workflow.request.trust(),
         approval_round=case.round,
         edited_by=row.editors,
+        supplied_by=row.suppliers,
     )
     people = {row.subject, row.initiator_name, row.initiator_external_id, *validation.parties} - {None}
     return ApprovalRow(

@@ -55,10 +55,12 @@ def review_document(
     trust: Mapping[str, Trust],
     approval_round: int,
     edited_by: Sequence[str] = (),
+    supplied_by: Sequence[str] = (),
 ) -> bytes:
     """Canonical bytes of everything a reviewer must see, built once; every surface renders all of it.
 
-    `edited_by` names the people who changed parameters after the model had proposed them.
+    `edited_by` names the people who changed parameters after the model had proposed them; `supplied_by` those who added
+    to the request what it lacked, where anybody did.
 
     Hidden, reordering and unstorable characters are written as escapes, numbers without canonical form as text.
     """
@@ -73,6 +75,7 @@ def review_document(
                 "revision": sealed.revision,
                 "round": approval_round,
                 "edited_by": list(edited_by),
+                **({"supplied_by": list(supplied_by)} if supplied_by else {}),
                 "proposal_hash": sealed.hash.hex(),
                 "policy_version": assessment.policy_version,
                 "tier": assessment.tier.value,

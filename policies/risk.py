@@ -29,12 +29,14 @@ class Facts:
         claims_taken: kinds of claim of this proposal that another request holds.
         novel: parameter paths whose value no completed request of the workflow has had.
         edited: a reviewer changed parameters of it.
+        supplied: somebody else than its initiator added to the request what it lacked.
     """
 
     now: datetime
     claims_taken: frozenset[str] = frozenset()
     novel: frozenset[str] = frozenset()
     edited: bool = False
+    supplied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +70,8 @@ def assess(
     """The assessment of a validated proposal.
 
     Every rule that fires adds its reason and the highest tier decides; none: low. What validation refused is refused
-    whatever the tier; what it wants reviewed is never automatic, and neither is what a reviewer edited: somebody else
-    decides on that. A typed rule that fails counts as critical.
+    whatever the tier; what it wants reviewed is never automatic, and neither is what a reviewer edited or an operator
+    supplied: somebody else decides on that. A typed rule that fails counts as critical.
     """
     reasons = [
         Reason(rule.tier, f"tiers[{index}]", rule.because)
@@ -80,7 +82,10 @@ def assess(
     tier = max((reason.tier for reason in reasons), key=lambda one: one.rank, default=Tier.LOW)
     if facts.edited:
         reasons.append(Reason(tier, "edited", "a reviewer changed what the model proposed, so somebody else decides"))
-    outcome, demand = _decide(tier, validation, policy, needs_people=facts.edited or validation.verdict == "review")
+    if facts.supplied:
+        reasons.append(Reason(tier, "supplied", "an operator added to the request, so somebody else decides"))
+    needs_people = facts.edited or facts.supplied or validation.verdict == "review"
+    outcome, demand = _decide(tier, validation, policy, needs_people=needs_people)
     return Assessment(tier, outcome, tuple(reasons), demand, policy.version, policy.mode)
 
 

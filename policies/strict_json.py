@@ -39,3 +39,28 @@ def read_json(data: bytes) -> Any:
         raise CanonicalFormError(f"the bytes are not JSON: {error}") from None
     except RecursionError:
         raise CanonicalFormError("the JSON is nested too deeply; flatten it") from None
+
+
+def read_members(text: str) -> dict[str, tuple[Any, str]] | None:
+    """The members of what `read_json` took, each with the very text of its value; None if it is no object."""
+    place = _skip(text, 0, _SPACE)
+    if text[place] != "{":
+        return None
+    members: dict[str, tuple[Any, str]] = {}
+    place = _skip(text, place + 1, _SPACE)
+    while text[place] != "}":
+        name, place = _DECODER.raw_decode(text, place)
+        start = _skip(text, place, _SPACE + ":")
+        value, place = _DECODER.raw_decode(text, start)
+        members[name] = value, text[start:place]
+        place = _skip(text, place, _SPACE + ",")
+    return members
+
+
+_SPACE = " \t\r\n"
+
+
+def _skip(text: str, place: int, characters: str) -> int:
+    while text[place] in characters:
+        place += 1
+    return place

@@ -15,7 +15,10 @@ from resources.store.queries import query
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """One request as it stands. What has not happened yet is None; `output` is what the model said, as kept."""
+    """One request as it stands. What has not happened yet is None; `output` is what the model said, as kept.
+
+    `payload` is what was received, with what was added since: `inputs` says which fields, by whom and when.
+    """
 
     request_id: UUID
     workflow: str
@@ -43,6 +46,7 @@ class Account:
     reasons: Sequence[dict[str, Any]] | None
     policy_version: str | None
     effects: Sequence[dict[str, Any]] | None
+    inputs: Sequence[dict[str, Any]] | None
 
 
 def read_account(database_url: str, name: str) -> Account:

@@ -34,7 +34,10 @@ class DeadLetter:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Everything that a person needs to decide: the request as received, its effects, and every case it ever had."""
+    """Everything that a person needs to decide: the request, its effects, and every case it ever had.
+
+    `payload` is what was received, and where `supplied`, what was added since as well.
+    """
 
     request_id: UUID
     workflow: str
@@ -46,6 +49,7 @@ class Case:
     trace_id: str
     ledger_stream: str
     payload: bytes
+    supplied: bool
     effects: Sequence[dict[str, Any]]
     letters: list[DeadLetter]
 

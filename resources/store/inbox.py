@@ -47,7 +47,8 @@ class WaitingApproval:
 class Asked:
     """An approval request with the document a reviewer is shown and the two hashes that a vote is bound to.
 
-    `outcome` is `open` only while votes are taken; afterwards it says how that ended.
+    `outcome` is `open` only while votes are taken; afterwards it says how that ended. `request_state` is where the
+    request stands now.
     """
 
     approval_id: UUID
@@ -64,6 +65,7 @@ class Asked:
     proposal_hash: bytes
     review_hash: bytes
     document: bytes = field(repr=False)
+    request_state: str
 
 
 def find_request(connection: sa.Connection, name: str) -> FoundRequest:

@@ -58,6 +58,7 @@ _FUNCTION_FILES = (
     "operator",
     "pauses",
     "parked",
+    "inputs",
     "views",
 )
 """In the order of their use of each other."""

@@ -192,6 +192,7 @@ def test_what_only_a_person_can_tell_is_listed_with_what_to_do(
     assert "&lt;script&gt;alert(1)&lt;/script&gt;\\u202e" in page
     account = visitor.page(f"/requests/{request_id}")
     assert "submit what is meant anew" in account
+    assert f"failsafe supply {request_id} --field NAME=VALUE --reason WHY" in account
     plan = visitor.post("/cases/plan", **sent(account, "/cases/plan", reason="sent anew"), act="discard")
     assert "1 of 1 would be given up for good" in plan.text
     done = visitor.post("/cases/carry-out", **sent(plan.text, "/cases/carry-out"))

@@ -90,7 +90,23 @@ def form_of(content: dict[str, Any]) -> tuple[list[Entry], Form]:
     stored = json.dumps(content).encode()
     parameters = parameters_of(stored, refunds)
     now = datetime.now(UTC)
-    asked = Asked(UUID(int=1), UUID(int=2), "refunds", "o", "low", [], 0, 1, now, now, "open", b"", b"", stored)
+    asked = Asked(
+        UUID(int=1),
+        UUID(int=2),
+        "refunds",
+        "o",
+        "low",
+        [],
+        0,
+        1,
+        now,
+        now,
+        "open",
+        b"",
+        b"",
+        stored,
+        "awaiting_approval",
+    )
     page = render(
         "edit.html",
         person=LEAD,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.operator.desk import Desk
+from tests.operator.supplying import Supplying
 from tests.ops.passes import Shop
 from tests.postgres import Database
 
@@ -21,3 +22,9 @@ def shop(database: Database, tmp_path: Path) -> Shop:
 def desk(shop: Shop) -> Desk:
     """The operator's desk at that shop."""
     return Desk(shop)
+
+
+@pytest.fixture
+def supplying(shop: Shop) -> Supplying:
+    """One request that lacks something."""
+    return Supplying(shop)

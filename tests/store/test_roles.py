@@ -91,6 +91,8 @@ OPERATIONS = (
     "select discard_requests('x', '{}', 'x', false)",
     "select resolve_unknown('x', 'x', true, 'x')",
     "select resolve_compensation('x', gen_random_uuid(), 'x')",
+    "select input_wanted('x', gen_random_uuid())",
+    "select supply_input('x', gen_random_uuid(), 1, '', 'x')",
 )
 CLEARING = (
     "select suspect_effects(gen_random_uuid(), '{}', '{}', '{}', '{}', '{}', '{}')",
@@ -104,6 +106,10 @@ EPOCHS = (
     "select republish_events('x', '{}', 'x', false)",
 )
 GROUND = (
+    "update requests set supplied = true",
+    "insert into request_inputs values (gen_random_uuid(), 2, gen_random_uuid(), now(), '{x}', '{}')",
+    "update request_inputs set payload = '{}'",
+    "delete from request_inputs",
     "update requests set epoch = 9",
     "insert into epochs (number, identity, reason) values (9, 'x', 'x')",
     "update epochs set identity = 'x'",
@@ -274,12 +280,20 @@ def test_a_role_writes_only_its_own_kinds_of_event(database: Database, role: str
     assert refusal(database.url(role), statement) in {"FS001", NOT_PERMITTED}
 
 
-@pytest.mark.parametrize("table", ["audit_events", "proposals", "approval_votes", "approval_requests"])
+@pytest.mark.parametrize(
+    "table", ["audit_events", "proposals", "approval_votes", "approval_requests", "request_inputs"]
+)
 @pytest.mark.parametrize("change", ["update {} set {} = {}", "delete from {}", "truncate {} cascade"])
 @pytest.mark.usefixtures("asked")
 def test_what_is_append_only_refuses_its_owner_too(database: Database, table: str, change: str) -> None:
     """Where grants do not hold, a trigger does: nothing recorded is changed, removed or emptied."""
-    columns = {"audit_events": "actor", "proposals": "model", "approval_votes": "reason", "approval_requests": "tier"}
+    columns = {
+        "audit_events": "actor",
+        "proposals": "model",
+        "approval_votes": "reason",
+        "approval_requests": "tier",
+        "request_inputs": "payload",
+    }
     statement = change.format(table, columns[table], columns[table])
     assert refusal(database.url(), statement) == APPEND_ONLY
 

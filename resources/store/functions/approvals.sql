@@ -136,7 +136,7 @@ $$;
 create or replace trigger requests_void_what_they_leave after update of approval_id on requests for each row
     when (old.approval_id is not null and new.approval_id is distinct from old.approval_id) execute function void_approval();
 
--- Who submitted a request and who edited its proposal never decide on it, whatever a worker asks for.
+-- Who submitted a request, added to it or edited its proposal never decides on it, whatever a worker asks for.
 create or replace function exclude_editors() returns trigger
     language plpgsql security definer set search_path = failsafe, pg_temp
 as $$
@@ -144,6 +144,7 @@ begin
     new.excluded := array(
         select e from unnest(new.excluded) e
         union select r.initiator from requests r where r.id = new.request_id
+        union select i.supplied_by from request_inputs i where i.request_id = new.request_id
         union select p.edited_by from proposals p where p.request_id = new.request_id and p.edited_by is not null);
     return new;
 end

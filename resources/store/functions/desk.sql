@@ -14,6 +14,9 @@ begin
         when voter.kind <> 'human' then 'a service never votes'
         when exists (select from proposals p where p.request_id = asked.request_id and p.edited_by = voter.id)
             then 'you edited this proposal: somebody else decides on it'
+        when voter.id <> (select r.initiator from requests r where r.id = asked.request_id)
+            and exists (select from request_inputs i where i.request_id = asked.request_id and i.supplied_by = voter.id)
+            then 'you supplied input to this request: somebody else decides on it'
         when voter.id = any (asked.excluded) then 'you submitted this request'
         when voter.external_id = any (asked.excluded_people) or voter.name = any (asked.excluded_people)
             then 'this request is on your behalf or touches you, as its payee does'

@@ -17,7 +17,7 @@ begin
         raise exception '% may not decide on this request', who.name using errcode = 'FS403';
     end if;
     return query
-    select r.id, r.workflow, r.workflow_version, asked.revision, p.canonical, r.payload,
+    select r.id, r.workflow, r.workflow_version, asked.revision, p.canonical, case when r.supplied then supplied_payload(r.id) else r.payload end,
         case when initiator.disabled_at is null then initiator.roles else '{}' end
     from requests r
     join proposals p on p.request_id = r.id and p.revision = asked.revision

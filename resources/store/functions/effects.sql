@@ -79,7 +79,8 @@ begin
             when (select who.disabled_at is not null from principals who where who.id = r.initiator) then 'initiator_disabled'
             when r.rechecked_until is null or r.rechecked_until <= instant then 'not_rechecked'
             when j.mode is distinct from 'live' then 'not_live'
-            when j.decision = 'auto' and p.edited_by is null then null -- what somebody edited, somebody else approves
+            when j.decision = 'auto' and p.edited_by is null and not (r.supplied and supplied_by_another(r.id, r.initiator))
+                then null -- what somebody edited or supplied for another, somebody else approves
             when j.decision is distinct from 'review' then 'decision_refuses'
             when q.id is null or q.revision <> r.revision or q.round <> r.round or q.proposal_hash <> p.hash
                 then 'no_approval'

@@ -1,6 +1,6 @@
 -- Whose vote counts on an approval request, now. cast_vote asks this of whoever votes, start_effects of whoever did.
 
--- Initiator, subject, parties and editors; and so nobody who acts for them.
+-- Initiator, subject, parties, editors and who supplied input; and so nobody who acts for them.
 create or replace function is_excluded(who principals, asked approval_requests) returns boolean
     language sql immutable
 as $$

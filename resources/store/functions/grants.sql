@@ -18,7 +18,7 @@ grant execute on function register_workflow(text, text, text, date),
     append_audit(text[], text[], text[], bytea[]) to failsafe_intake;
 
 -- Worker: advance. No vote, no change of a proposal, effects only through functions.
-grant select on epochs, requests, proposals, findings, assessments, claims, known_values, approval_requests, approval_votes, approval_resolutions,
+grant select on epochs, requests, request_inputs, proposals, findings, assessments, claims, known_values, approval_requests, approval_votes, approval_resolutions,
     effects, batches, batch_runs, workflows, due_batches, batch_counts, audit_events, audit_heads,
     requests_v, effects_v, approvals_v, audit_v to failsafe_worker;
 grant select (id, kind, name, external_id, roles, disabled_at) on principals to failsafe_worker;
@@ -54,7 +54,7 @@ grant execute on function sign_in(text), cast_vote(text, uuid, text, bytea, byte
 
 -- Operator: principals, pauses, parked work.
 grant execute on function parameters_of(effects) to failsafe_operator;
-grant select on requests, proposals, findings, assessments, dead_letters, pauses, effects, requests_v, effects_v, approvals_v,
+grant select on requests, request_inputs, proposals, findings, assessments, dead_letters, pauses, effects, requests_v, effects_v, approvals_v,
     audit_v, batch_counts, workflows to failsafe_operator;
 grant select (id, kind, name, external_id, roles, limits, created_at, disabled_at) on principals to failsafe_operator;
 grant execute on function create_principal(text, text, text, text[]), disable_principal(text), set_roles(text, text[]),
@@ -62,7 +62,9 @@ grant execute on function create_principal(text, text, text, text[]), disable_pr
     resolve_unknown(text, text, boolean, text), redrive_requests(text, uuid[], text, boolean),
     discard_requests(text, uuid[], text, boolean), resolve_compensation(text, uuid, text), pause_reach(text, text),
     done_and_not_undone(uuid), declare_restored(text, text), ask_undo(text, text, text),
-    republish_events(text, uuid[], text, boolean) to failsafe_operator;
+    republish_events(text, uuid[], text, boolean), input_wanted(text, uuid), supply_input(text, uuid, integer, bytea, text)
+    to failsafe_operator;
+grant execute on function supplied_payload(uuid), supplied_by_another(uuid, uuid) to failsafe_worker, failsafe_operator;
 grant select (id, aggregatetype, aggregateid, type, aggregate_seq, created_at, attempts, published_at, parked_at) on outbox
     to failsafe_operator;
 
@@ -70,8 +72,9 @@ grant select (id, aggregatetype, aggregateid, type, aggregate_seq, created_at, a
 -- failures are the operator's. Sensors and the process that loads definitions use this one.
 grant select (id, workflow, workflow_version, tenant, operation_id, initiator, subject, payload_fingerprint, batch_key, state,
     last_event, state_seq, revision, round, approval_id, rechecked_until, lease_token, lease_until, lease_alone, attempts,
-    crash_count, lone_crash_count, next_eligible_at, cancel_requested_at, reason, trace_id, received_at, closed_at, epoch, retry_until)
+    crash_count, lone_crash_count, next_eligible_at, cancel_requested_at, reason, trace_id, received_at, closed_at, epoch, retry_until, supplied)
     on requests to failsafe_auditor;
+grant select (request_id, revision, supplied_by, supplied_at, fields) on request_inputs to failsafe_auditor;
 grant select (id, request_id, step, trace_id, opened_at, closed_at, closed_by) on dead_letters to failsafe_auditor;
 grant select on proposals, findings, assessments, claims, approval_requests, approval_votes, approval_resolutions,
     effects, epochs, outbox, outbox_due, pauses, batches, batch_runs, workflows, audit_events, audit_heads, due_batches, batch_counts,

@@ -15,5 +15,6 @@ update requests r
 set lease_token = :token, lease_until = clock_timestamp() + :lease, lease_alone = :suspect
 from due
 where r.id = due.id and r.state = :state and r.lease_token is null
-returning r.id, r.workflow_version, r.revision, r.round, r.payload, r.attempts, r.lone_crash_count,
+returning r.id, r.workflow_version, r.revision, r.round,
+    case when r.supplied then supplied_payload(r.id) else r.payload end as payload, r.attempts, r.lone_crash_count,
     r.cancel_requested_at is not null as cancel_requested, coalesce(r.rechecked_until > clock_timestamp(), false) as rechecked

@@ -1,8 +1,14 @@
 -- Requests that wait for people but whom nobody has asked yet in this round.
 -- OFFSET 0 keeps each look-up a look-up: joined freely, the planner may read the whole batch for every page of it.
-select r.id, r.workflow_version, r.revision, r.round, r.payload, r.initiator, r.subject, r.operation_id, who.name as initiator_name,
+select r.id, r.workflow_version, r.revision, r.round,
+    case when r.supplied then supplied_payload(r.id) else r.payload end as payload,
+    case when r.supplied then supplied_by_another(r.id, r.initiator) else false end as supplied_by_another,
+    r.initiator, r.subject, r.operation_id, who.name as initiator_name,
     who.external_id as initiator_external_id, r.received_at, p.canonical, p.edited, f.verdict, f.items, f.weakest_trust, f.parties, a.tier, a.reasons, a.demand, a.policy_version,
-    array(select x.name from proposals e join principals x on x.id = e.edited_by where e.request_id = r.id order by e.revision) as editors
+    array(select x.name from proposals e join principals x on x.id = e.edited_by where e.request_id = r.id order by e.revision) as editors,
+    case when r.supplied then array(
+        select x.name from request_inputs i join principals x on x.id = i.supplied_by where i.request_id = r.id order by i.revision)
+        else '{}' end as suppliers
 from requests r
 cross join lateral (select x.name, x.external_id from principals x where x.id = r.initiator offset 0) who
 cross join lateral (

@@ -1,6 +1,9 @@
 -- Proposals of this round that nobody validated yet.
 -- OFFSET 0 keeps each look-up a look-up: joined freely, the planner may read the whole batch for every page of it.
-select r.id, r.workflow_version, r.revision, r.round, r.payload, p.canonical, p.edited, who.roles, who.disabled_at is not null as disabled
+select r.id, r.workflow_version, r.revision, r.round,
+    case when r.supplied then supplied_payload(r.id) else r.payload end as payload,
+    case when r.supplied then supplied_by_another(r.id, r.initiator) else false end as supplied_by_another,
+    p.canonical, p.edited, who.roles, who.disabled_at is not null as disabled
 from requests r
 cross join lateral (
     select x.canonical, x.edited_by is not null as edited from proposals x where x.request_id = r.id and x.revision = r.revision offset 0

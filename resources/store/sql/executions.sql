@@ -1,5 +1,8 @@
 -- What the claimed requests would execute: the sealed proposal, its judgement, and how far its effects are.
-select r.id, r.workflow_version, r.revision, r.round, r.state, r.reason, r.attempts, r.payload, r.cancel_requested_at is not null as cancel_requested,
+select r.id, r.workflow_version, r.revision, r.round, r.state, r.reason, r.attempts,
+    case when r.supplied then supplied_payload(r.id) else r.payload end as payload,
+    case when r.supplied then supplied_by_another(r.id, r.initiator) else false end as supplied_by_another,
+    r.cancel_requested_at is not null as cancel_requested,
     coalesce(r.rechecked_until > clock_timestamp() + interval '10 seconds', false) as rechecked,
     p.canonical, p.edited_by is not null as edited, a.decision, a.demand, a.snapshots, a.policy_version, who.roles, who.disabled_at is not null as disabled,
     (

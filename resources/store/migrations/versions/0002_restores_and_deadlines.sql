@@ -40,3 +40,16 @@ create unique index principals_by_person on principals (lower(trim(external_id))
 
 -- Fingerprints by action id of the outside state that was assessed; null where no adapter takes any.
 alter table assessments add column snapshots json;
+
+-- What was added to requests that needed review: the revision that begins with it reads this payload. The one that was
+-- received stays, with its fingerprint; `supplied` saves the look here to requests that nothing was added to.
+create table request_inputs (
+    request_id  uuid not null references requests,
+    revision    integer not null check (revision > 1), -- begins with it
+    supplied_by uuid not null references principals,
+    supplied_at timestamptz not null default clock_timestamp(),
+    fields      text[] not null check (cardinality(fields) > 0), -- names of what was added
+    payload     bytea not null check (octet_length(payload) <= 1048576), -- all of it, with what was added
+    primary key (request_id, revision)
+);
+alter table requests add column supplied boolean not null default false;
