@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Callable
 
 import pytest
+import sqlalchemy as sa
 
 from tests.faults.oracle import Verdict, judge
-from tests.faults.plan import Fate, Planned
+from tests.faults.plan import CERTAIN, Fate, Planned
 from tests.faults.world import Place, World
 
 _numbers = itertools.count(1)
@@ -88,3 +89,31 @@ def test_what_must_not_be_is_seen(world: World, harm: Callable[[World], None], f
     verdict = judge(world)
     assert getattr(verdict, field) > 0
     assert not verdict.clean
+
+
+def given_up(world: World, pay: str) -> None:
+    """A payment is parked in front of a person instead of made."""
+    it = {"kind": f"pay.{pay}", "order": f"{pay}-{world.name}"}
+    with world.ledger.writing() as books:
+        books.execute("delete from effects where type = ?", (it["kind"],))
+    with world.place.connect(world.place.bank_url).begin() as bank:
+        bank.execute(sa.text("delete from payments where type = :kind and order_id = :order"), it)
+    of_it = "from requests r where r.workflow = :workflow and r.operation_id = :order"
+    world.execute(
+        f"update effects e set state = 'fenced' {of_it} and e.request_id = r.id and e.action_type = :kind", **it
+    )
+    world.execute(f"select open_case(r.id, 'execute', 'gave up') {of_it}", order=it["order"])
+    world.execute(
+        "update requests set state = 'dead_lettered', closed_at = null"
+        " where workflow = :workflow and operation_id = :order",
+        order=it["order"],
+    )
+
+
+@pytest.mark.parametrize("pay", ["keyed", "shared", "asked", "blind"])
+def test_parked_is_missing_where_exactly_once_is_promised(world: World, pay: str) -> None:
+    """A person may be asked about an effect that nobody can tell of; a provider that can is not given up on."""
+    given_up(world, pay)
+    verdict = judge(world)
+    assert verdict.missing_effects == (pay in CERTAIN)
+    assert verdict.clean is (pay not in CERTAIN)

@@ -15,7 +15,6 @@ from tests.faults.plan import Fate, Planned
 from tests.faults.providers import BANK_URL, REFUSED
 from tests.faults.proxy import breaking_off
 from tests.faults.workflow import PAYMENTS
-from tests.faults.world import Place, World
 from tests.idempotency.conftest import PROVIDERS, Payment
 
 
@@ -24,7 +23,7 @@ def at(*names: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("payment", names or list(PROVIDERS), indirect=True)
 
 
-IN_BOOKS = ("http", "in_process", "look_up_only", "blind")
+BREAKABLE = ("http", "in_process", "look_up_only", "blind", "smtp")
 """Providers that can be told to have faults; the bank has those that its connection has."""
 
 ASKABLE = ("http", "in_process", "look_up_only")
@@ -92,12 +91,12 @@ def test_an_effect_of_a_worker_that_died_is_adopted(payment: Payment, point: Fai
     assert len(payment.calls) <= 1
 
 
-@at(*IN_BOOKS)
+@at(*BREAKABLE)
 @pytest.mark.parametrize("fault", ["lose_answer", "fail_after", "nonsense"])
 def test_an_answer_that_says_nothing_is_no_failure(payment: Payment, fault: str) -> None:
     """Timed out, failed after the effect or unreadable: unknown, looked up, and never sent under another key."""
     payment.submit()
-    payment.ledger.break_down(payment.kind, fault)
+    payment.break_down(fault)
     payment.run()
     assert payment.effect() == ("unknown", 1)
     payment.run_later(2)
@@ -120,11 +119,29 @@ def test_an_answer_of_the_bank_that_was_lost_is_no_failure(payment: Payment, mon
     settled(payment, happened=True)
 
 
-@at(*IN_BOOKS)
+@at("shared_transaction")
+def test_a_statement_that_the_bank_never_heard_is_looked_up_as_well(
+    payment: Payment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its connection ends before it has acted: unknown, found absent by key, and sent again under it."""
+    payment.submit()
+    with breaking_off(payment.world.place.bank_url, 1, heard=False, at_statements=True) as (proxy, url):
+        monkeypatch.setenv(BANK_URL, url)
+        payment.run()
+        assert proxy.broken == 1
+    monkeypatch.setenv(BANK_URL, payment.world.place.bank_url)
+    assert payment.effect() == ("unknown", 1)
+    assert payment.times == 0
+    payment.run_later(2)
+    settled(payment, happened=False)
+    assert payment.effect() == ("done", 2)
+
+
+@at(*BREAKABLE)
 def test_a_call_that_broke_off_before_the_effect_is_looked_up_as_well(payment: Payment) -> None:
     """It looks the same from here, so it is treated the same."""
     payment.submit()
-    payment.ledger.break_down(payment.kind, "fail_before")
+    payment.break_down("fail_before")
     payment.run()
     assert payment.effect() == ("unknown", 1)
     payment.run_later(3)
@@ -132,18 +149,30 @@ def test_a_call_that_broke_off_before_the_effect_is_looked_up_as_well(payment: P
     assert len(set(payment.calls)) == 1
 
 
-@at(*IN_BOOKS)
+@at(*BREAKABLE)
 def test_not_executed_is_tried_again_under_the_same_key_and_not_before_its_time(payment: Payment) -> None:
     """A 429, with its date where it comes by HTTP, is no outcome: nothing is stored as one."""
     payment.submit()
-    payment.ledger.break_down(payment.kind, "busy")
+    payment.break_down("busy")
     payment.run()
     assert payment.effect() == ("intended", 1)
-    payment.run()
-    assert len(payment.calls) == 1, "it waits"
+    if payment.provider != "smtp":  # a mail server says no time, and by full jitter the wait may be none
+        payment.run()
+        assert len(payment.calls) == 1, "it waits"
     payment.run_later()
     assert (payment.state, payment.times, payment.effect()) == ("completed", 1, ("done", 2))
     assert len(set(payment.calls)) == 1
+
+
+@at("shared_transaction")
+def test_a_bank_that_is_away_executed_nothing(payment: Payment) -> None:
+    """No connection is no outcome: the same key later."""
+    payment.submit()
+    with payment.bank_away():
+        payment.run()
+    assert (payment.effect(), payment.times) == (("intended", 1), 0)
+    payment.run_later()
+    assert (payment.state, payment.times, payment.effect()) == ("completed", 1, ("done", 2))
 
 
 @at()
@@ -161,8 +190,8 @@ def test_a_refusal_is_final(payment: Payment) -> None:
 def test_a_look_up_that_fails_says_nothing(payment: Payment, fault: str) -> None:
     """The effect stays unknown and nothing is sent, until the look-up answers."""
     payment.submit()
-    payment.ledger.break_down(payment.kind, "lose_answer")
-    payment.ledger.break_down(payment.kind, fault, 2)
+    payment.break_down("lose_answer")
+    payment.break_down(fault, 2)
     payment.run()
     for _ in range(2):
         payment.run_later()
@@ -172,11 +201,27 @@ def test_a_look_up_that_fails_says_nothing(payment: Payment, fault: str) -> None
     assert len(payment.calls) == 1
 
 
+@at("shared_transaction")
+@pytest.mark.parametrize("point", [Failpoint.CALLING_PROVIDER, Failpoint.PROVIDER_ANSWERED])
+def test_a_look_up_at_a_bank_that_is_away_says_nothing(payment: Payment, point: Failpoint) -> None:
+    """Whether it was paid or not: the effect stays unknown and nothing is sent, until the bank is there again."""
+    payment.submit()
+    payment.die_at(point)
+    before = payment.times
+    with payment.bank_away():
+        for _ in range(2):
+            payment.run_later()
+            assert payment.effect() == ("unknown", 1)
+    assert payment.times == before == (point is Failpoint.PROVIDER_ANSWERED)
+    payment.run_later(2)
+    assert (payment.state, payment.times) == ("completed", 1)
+
+
 @at("look_up_only")
 def test_an_effect_that_does_not_show_yet_is_waited_for(payment: Payment) -> None:
     """Absent counts only once the provider would show it: nobody is bothered, and nothing is sent."""
     payment.submit()
-    payment.ledger.break_down(payment.kind, "lose_answer")
+    payment.break_down("lose_answer")
     payment.run()
     payment.world.change("waits_pass")
     payment.run()
@@ -230,11 +275,11 @@ def delete(payment: Payment) -> None:
 
 
 @at()
-def test_the_same_order_in_another_workflow_is_another_effect(payment: Payment, place: Place) -> None:
+def test_the_same_order_in_another_workflow_is_another_effect(payment: Payment) -> None:
     """A key belongs to one request of one workflow."""
     payment.submit()
     payment.run()
-    other = World(place, f"{payment.world.name}_too", keyed_url=payment.world.keyed_url)
+    other = payment.in_another_workflow()
     other.submit([Planned(payment.order, payment.pay, Fate.AUTO)])
     other.one_pass()
     assert other.states() == {payment.order: "completed"}
