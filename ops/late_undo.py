@@ -28,6 +28,7 @@ from resources.store.contention import again_when_contended
 from resources.store.effects import Outcome, Start, Started, record_outcomes, report_late, start_effects
 from resources.store.engine import transaction
 from resources.store.late_undos import claim_late_undo, late_undos, settle_late_undo
+from resources.store.moves import RETRY_FOR
 
 
 def undo_late(batch: Batch) -> Counts:
@@ -82,7 +83,7 @@ def _undo(batch: Batch, sender: Sender, lease: Lease, row: Any) -> bool:
 def _send(batch: Batch, sender: Sender, lease: Lease, row: Any, undo: Undo) -> bool:
     name = undo.action.action_type.name
     adapter, provider = sender.adapter(name), batch.workflow.catalogue.entries[name].adapter
-    start = Start(row.request_id, row.ordinal, undo.parameters_hash, {"undo": None}, kind="compensation")
+    start = Start(row.request_id, row.ordinal, undo.parameters_hash, {"undo": None}, "compensation", row.intent)
     started = _start(batch, lease, provider, start)
     if started.refusal is not None:
         refusal = Refusal(started.refusal)
@@ -151,14 +152,14 @@ def _try_later(
         settle_late_undo(connection, lease.token, row.key, "given_up", why=given_up)
         return
     base = timedelta(seconds=batch.run.backoff_seconds)
-    jitter = backoff(used, base=base, cap=BACKOFF_CAP, uniform=batch.uniform())
-    settle_late_undo(
-        connection,
-        lease.token,
-        row.key,
-        "failed" if used > row.attempts else "wait",
-        wait=jitter + timedelta(seconds=after),
-    )
+    wait = backoff(used, base=base, cap=BACKOFF_CAP, uniform=batch.uniform()) + timedelta(seconds=after)
+    if not uncertain and row.since_asked + wait > RETRY_FOR:
+        given_up = (
+            f"{why} (the next try, in {wait.total_seconds():.0f} s, would be more than a day after it was asked for)"
+        )
+        settle_late_undo(connection, lease.token, row.key, "given_up", why=given_up)
+        return
+    settle_late_undo(connection, lease.token, row.key, "failed" if used > row.attempts else "wait", wait=wait)
 
 
 @again_when_contended

@@ -19,13 +19,17 @@ from resources.store.queries import query
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One effect to start. `recovery` says how it would be undone and is written before anything is sent."""
+    """One effect to start. `recovery` says how it would be undone and is written before anything is sent.
+
+    `late_intent`: of a late effect that a person wants undone, which of the tries it was.
+    """
 
     request_id: uuid.UUID
     ordinal: int
     parameters_hash: bytes
     recovery: dict[str, Any]
     kind: str = "forward"
+    late_intent: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,7 @@ def start_effects(connection: sa.Connection, token: uuid.UUID, provider: str, st
             "kinds": [start.kind for start in starts],
             "parameters_hashes": [start.parameters_hash for start in starts],
             "recoveries": [json.dumps(start.recovery) for start in starts],
+            "intents": [start.late_intent for start in starts],
         },
     )
     return [Started(*row) for row in rows]

@@ -1,8 +1,10 @@
 -- Effects. start_effects is the only way to in_flight and record_outcomes the only way out of it.
 
 -- Start what may start and say, for each that may not, why. Authority is recounted here, after every lock is held.
+-- `p_intents` names the intent of a late effect that is to be undone, for which a person asked; it is null otherwise.
 create or replace function start_effects(
-    p_token uuid, p_provider text, p_requests uuid[], p_ordinals integer[], p_kinds text[], p_parameters_hashes bytea[], p_recoveries json[])
+    p_token uuid, p_provider text, p_requests uuid[], p_ordinals integer[], p_kinds text[], p_parameters_hashes bytea[], p_recoveries json[],
+    p_intents integer[] default null)
     returns table (started_request uuid, started_ordinal integer, key text, refusal text, wait_seconds double precision)
     language plpgsql security definer set search_path = failsafe, pg_temp
 as $$
@@ -47,8 +49,8 @@ begin
             when w.kind = 'compensation' and r.state <> 'compensating' and not act.late then 'not_compensating'
             when case when act.late then now_is > (select max(z.number) from epochs z) else r.epoch < now_is and r.closed_at is null end
                 then 'restored' -- what it did after the backup was taken is not looked up yet
-            when w.kind = 'compensation' and (d.state is distinct from 'done' and not act.late or d.recovery ->> 'undo' is null)
-                then 'nothing_to_undo'
+            when w.kind = 'compensation' and not act.late and (d.state is distinct from 'done' or w.late_intent is not null)
+                or w.kind = 'compensation' and d.recovery ->> 'undo' is null then 'nothing_to_undo'
             when w.kind = 'compensation' and not act.late and exists (
                 select from effects later where later.request_id = r.id and later.kind = 'forward' and later.ordinal > w.ordinal
                     and later.state = 'done' and later.recovery ->> 'undo' is not null and not exists (
@@ -89,8 +91,8 @@ begin
             when exists (select from approval_votes v where v.approval_id = q.id and v.vote = 'deny') then 'denied'
             when cardinality(approving(q)) < q.quorum then 'too_few_votes'
         end as authority
-    from unnest(p_requests, p_ordinals, p_kinds, p_parameters_hashes, p_recoveries)
-        as w (request_id, ordinal, kind, parameters_hash, recovery)
+    from unnest(p_requests, p_ordinals, p_kinds, p_parameters_hashes, p_recoveries, p_intents)
+        as w (request_id, ordinal, kind, parameters_hash, recovery, late_intent)
     left join requests r on r.id = w.request_id
     left join proposals p on p.request_id = r.id and p.revision = r.revision and p.kind = 'proposal'
     left join lateral (
@@ -99,8 +101,8 @@ begin
     ) a on true
     left join lateral (
         -- What an earlier round found refused or fenced is intended anew, under a new key; anything else keeps its intent
-        -- and so its key. A compensation has the intent of what it undoes: of a late effect first, where that was asked for.
-        select coalesce(max(f.intent) filter (where w.kind = 'compensation' and f.state = 'late' and f.undo_due_at <= instant),
+        -- and so its key. A compensation has the intent of what it undoes.
+        select coalesce(case w.kind when 'compensation' then w.late_intent end,
             max(f.intent + case when w.kind = 'forward' and f.round < r.round and f.state in ('refused', 'fenced')
                 then 1 else 0 end), 1) as intent
         from effects f where f.request_id = r.id and f.ordinal = w.ordinal and f.kind = 'forward'
@@ -119,7 +121,7 @@ begin
     cross join lateral (
         -- A late effect may be of another revision than the one that stands; a person wants it undone, whatever its request is.
         select z.late, case when z.late then d.action_id else a.action_id end as id
-        from (select coalesce(d.state = 'late' and d.undo_due_at is not null, false) as late) z
+        from (select w.late_intent is not null and coalesce(d.state = 'late' and d.undo_due_at is not null, false) as late) z
     ) act
     left join assessments j on j.request_id = r.id and j.revision = r.revision and j.round = r.round
     left join approval_requests q on q.id = r.approval_id

@@ -31,7 +31,7 @@ grant select, insert, update, delete on action_types to failsafe_worker;
 grant select on action_types, providers to failsafe_operator, failsafe_auditor;
 grant update (opened_at, beat_at, moved, closed_at) on batch_runs to failsafe_worker;
 grant delete on claims to failsafe_worker;
-grant execute on function start_effects(uuid, text, uuid[], integer[], text[], bytea[], json[]),
+grant execute on function start_effects(uuid, text, uuid[], integer[], text[], bytea[], json[], integer[]),
     record_outcomes(uuid, text[], text[], text[], json[], text[]), report_late(text[], text[], text[], text[]),
     notice_restore(), suspect_effects(uuid, uuid[], integer[], text[], text[], bytea[], json[]), clear_requests(uuid, uuid[], integer),
     intended_as(uuid, integer, text, integer), settle_late_undo(uuid, text, text, interval, text), sweep_leases(text, text, integer), expire_approvals(text, text, integer),

@@ -64,7 +64,8 @@ begin
     elsif effect.recovery ->> 'undo' is null then
         raise exception 'nothing undoes it: restore it by hand, and say so (failsafe unknown resolve --not-done)' using errcode = 'FS420';
     end if;
-    update effects set undo_due_at = clock_timestamp(), undo_asked_by = who.id, undo_attempts = 0 where idempotency_key = p_key;
+    update effects set undo_due_at = clock_timestamp(), undo_asked_by = who.id, undo_asked_at = clock_timestamp(), undo_attempts = 0
+    where idempotency_key = p_key;
     perform write_operator_event(who, 'request:' || effect.request_id, 'operator.undo_asked',
         json_build_object('key', p_key, 'undo', effect.recovery ->> 'undo', 'reason', p_reason));
     return effect.request_id;

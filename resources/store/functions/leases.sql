@@ -41,7 +41,7 @@ begin
     )
     select array_agg('request:' || request_id || ' ' || idempotency_key) into lost from uncertain;
     -- Whoever died with a late undo in hand may have died of it.
-    update effects set undo_attempts = undo_attempts + 1 where request_id = any (swept) and state = 'late' and undo_due_at is not null;
+    update effects set undo_attempts = undo_attempts + 1 where request_id = any (swept) and state = 'late' and undo_due_at <= clock_timestamp();
     perform write_audit(
         array_agg('request:' || s), array_agg('request.lease_expired'::text), array_agg(duty()),
         array_agg(json_bytes(json_build_object('unknown_effects', (

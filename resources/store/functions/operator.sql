@@ -119,8 +119,8 @@ begin
             using errcode = 'FS420';
     end if;
     if effect.state = 'late' and exists (select from effects u where u.request_id = effect.request_id and u.kind = 'compensation'
-        and u.ordinal = effect.ordinal and u.intent = effect.intent and u.state = 'in_flight') then
-        raise exception 'its undo is under way: see what becomes of that first' using errcode = 'FS420';
+        and u.ordinal = effect.ordinal and u.intent = effect.intent and u.state in ('in_flight', 'unknown')) then
+        raise exception 'its undo is under way, or unknown: see first what becomes of that' using errcode = 'FS420';
     end if;
     update effects set state = case when p_done then 'done' else 'fenced' end, outcome_at = clock_timestamp(), undo_due_at = null,
         error = left('resolved by hand: ' || p_evidence, 500)

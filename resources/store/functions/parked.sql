@@ -93,6 +93,8 @@ begin
             'state', case when request.closed_at is null then 'failed' end, -- what has ended stays as it ended
             'reason', p_reason, 'left_done', done_and_not_undone(request.id)));
         perform close_cases(who, array[request.id], 'discarded: ' || p_reason);
+        -- What came late stays as well, whoever wanted it undone before.
+        update effects set undo_due_at = null where effects.request_id = request.id and state = 'late' and undo_due_at is not null;
         if request.closed_at is null then
             update requests set state = 'failed', state_seq = state_seq + 1, closed_at = clock_timestamp(),
                 last_event = case request.state when 'compensation_failed' then 'resolved_failed' else 'discarded' end,

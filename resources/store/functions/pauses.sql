@@ -72,6 +72,14 @@ as $$
         where a.state = 'compensating' and not exists (
             select from effects u where u.request_id = a.id and u.ordinal = a.ordinal and u.kind = 'compensation'
                 and u.state in ('in_flight', 'done', 'late'))
+        union all
+        select e.request_id, r.workflow, array[split_part(e.action_id, ':', 2), e.recovery ->> 'undo'], coalesce(t.provider, e.provider)
+        from effects e
+        join requests r on r.id = e.request_id
+        left join action_types t on t.workflow = r.workflow and t.action_type = e.recovery ->> 'undo'
+        where e.state = 'late' and e.undo_due_at is not null and not exists (
+            select from effects u where u.request_id = e.request_id and u.ordinal = e.ordinal and u.intent = e.intent
+                and u.kind = 'compensation' and u.state in ('in_flight', 'done'))
     )
     select (select count(distinct d.id) from to_do d where pause_holds(p_scope, p_name, d.workflow, d.types, d.provider)),
         (select coalesce(array_agg(e.idempotency_key order by e.idempotency_key), '{}')

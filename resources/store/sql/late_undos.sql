@@ -1,6 +1,7 @@
 -- The late effects of the claimed request whose undo is due, and how far that is.
-select e.request_id, e.ordinal, e.idempotency_key as key, e.recovery, e.provider_reference as reference, u.state as undo_state,
+select e.request_id, e.ordinal, e.intent, e.idempotency_key as key, e.recovery, e.provider_reference as reference, u.state as undo_state,
     u.idempotency_key as undo_key, e.undo_attempts as attempts,
+    clock_timestamp() - e.undo_asked_at as since_asked,
     clock_timestamp() - u.first_sent_at as since_first, clock_timestamp() - u.started_at as since_last
 from effects e
 join requests r on r.id = e.request_id and r.lease_token = :token

@@ -33,6 +33,13 @@ with instant as materialized (
       -- A failed attempt set a deadline, and may have been told when to come back; what is unknown has a check of its own.
       and (d.retry_until is null or d.retry_until < i.now or strpos(d.reason, :not_started) > 0)
       and not exists (select from effects e where e.request_id = d.id and e.state = 'unknown')
+    union all
+    select r.id, r.operation_id, 'held', 'the undo of what came late', e.undo_asked_at
+    from effects e
+    join requests r on r.id = e.request_id
+    cross join instant i
+    where r.workflow = :workflow and r.batch_key = :batch and e.state = 'late' and e.undo_due_at is not null
+      and e.undo_asked_at <= i.now - cast(:held_for as interval)
 )
 select s.why, s.reason, count(*) as requests,
     cast(extract(epoch from max(i.now - s.since)) as float8) as oldest_seconds,

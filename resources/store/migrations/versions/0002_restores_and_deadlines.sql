@@ -17,26 +17,31 @@ alter table requests add column retry_until timestamptz;
 
 -- A late effect is undone under its own key when a person wants it: who, and when the next try is due.
 alter table effects add column undo_asked_by uuid references principals;
+alter table effects add column undo_asked_at timestamptz;
 alter table effects add column undo_due_at timestamptz;
 alter table effects add column undo_attempts integer not null default 0 check (undo_attempts >= 0); -- failed since it was asked for
 create index effects_to_undo on effects (request_id) where state = 'late' and undo_due_at is not null;
 
+-- Later code names what a compensation undoes; what it replaces is called with the others alone, as earlier code does.
+drop function if exists start_effects(uuid, text, uuid[], integer[], text[], bytea[], json[]);
+drop function if exists note_answers(text, bigint, bigint);
+
 -- The credit for repeated calls grows with time as well, from then on.
 alter table providers add column credited_at timestamptz not null default clock_timestamp();
 
--- Who is compared without case and surrounding blanks is one person only if nobody else is written like that.
+-- Who is compared by `same_person` is one person only if nobody else is written like that.
 do $$
 declare
     twice text := (select string_agg(p.name, ', ' order by p.name) from principals p where exists (
-        select from principals o where o.id <> p.id and lower(trim(o.external_id)) = lower(trim(p.external_id))));
+        select from principals o where o.id <> p.id and lower(normalize(trim(o.external_id), NFKC)) = lower(normalize(trim(p.external_id), NFKC))));
 begin
     if twice is not null then
         raise exception using errcode = 'FS420', message = 'the external ids of ' || twice
-            || ' differ only in case or blanks: give all but one of them another, then upgrade';
+            || ' differ only in case, blanks or forms of the same characters: give all but one of them another, then upgrade';
     end if;
 end
 $$;
-create unique index principals_by_person on principals (lower(trim(external_id)));
+create unique index principals_by_person on principals (lower(normalize(trim(external_id), NFKC)));
 
 -- Fingerprints by action id of the outside state that was assessed; null where no adapter takes any.
 alter table assessments add column snapshots json;
