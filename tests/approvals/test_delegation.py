@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -50,6 +52,19 @@ def test_a_role_is_lent_to_somebody_once_at_a_time(asking: Asking, lead: Person,
         asking.lend(lead, deputy)
     assert asking.take_back(lead, loan)
     asking.lend(lead, deputy)
+
+
+def test_two_who_lend_each_other_at_once_do_not_block_each_other(asking: Asking, lead: Person) -> None:
+    """Both loans are made."""
+    other = asking.person(LEAD)
+    with asking.superuser.engine.connect() as holder, ThreadPoolExecutor(2) as pool:
+        holder.execute(sa.text("lock table role_grants in share mode"))
+        loans = [pool.submit(asking.lend, *pair) for pair in ((lead, other), (other, lead))]
+        waiting = sa.text("select count(*) from pg_locks where not granted and relation = 'role_grants'::regclass")
+        while holder.execute(waiting).scalar_one() < 2:
+            time.sleep(0.02)
+        holder.rollback()
+        assert len({loan.result() for loan in loans}) == 2
 
 
 def test_a_loan_holds_for_its_time_only(asking: Asking, lead: Person, deputy: Person) -> None:

@@ -12,15 +12,23 @@ from tests.ops import toy
 from tests.ops.passes import Shop, refund
 
 
-class PaidToAnn(Records):
+class Paid(Records):
+    def __init__(self, to: str) -> None:
+        self.to = to
+
     def find(self, key: str) -> Record | None:
-        return Record("orders", key, {"order_id": key}, principal=" Ann@Example.com")
+        return Record("orders", key, {"order_id": key}, principal=self.to)
 
 
-def test_a_payee_whose_id_is_written_otherwise_does_not_vote(shop: Shop) -> None:
-    """Upper case and blanks make nobody else of her."""
-    shop.define(records={"orders": PaidToAnn()})
-    shop._leads["ann"] = toy.principal(shop.url, "ann", ["lead"], kind="human", external_id="ann@example.com")  # noqa: SLF001
+@pytest.mark.parametrize(
+    ("paid_to", "voter"),
+    [(" Ann@Example.com", "ann@example.com"), ("Zoe\u0308", "zo\u00eb"), ("\uff21nn", "ann")],
+    ids=["case and blanks", "composed", "full width"],
+)
+def test_a_payee_whose_id_is_written_otherwise_does_not_vote(shop: Shop, paid_to: str, voter: str) -> None:
+    """Upper case, blanks and other forms of the same characters make nobody else of her."""
+    shop.define(records={"orders": Paid(paid_to)})
+    shop._leads["ann"] = toy.principal(shop.url, "ann", ["lead"], kind="human", external_id=voter)  # noqa: SLF001
     shop.queue({"one": refund("80.00")})
     shop.run()
     with pytest.raises(NotPermitted):

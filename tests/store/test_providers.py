@@ -150,6 +150,21 @@ def test_repeated_calls_earn_their_credit_by_time_and_by_answers(worker: Worker)
     assert again.count(None) in (2, 3)  # a second may have passed since
 
 
+@pytest.mark.parametrize("column", ["credited_at", "refilled_at"])
+def test_a_clock_that_is_set_back_takes_nothing_away(worker: Worker, column: str) -> None:
+    """What was earned stays, and the next second counts again."""
+    declare(worker, Semantics(per_second=5))
+    request = worker.released()
+    (started,) = worker.start(request)
+    worker.record(request, started, EffectState.INTENDED)
+    worker.superuser.run(
+        f"update providers set retry_credit = 3, tokens = 3, {column} = clock_timestamp() + interval '1 year'"
+    )
+    (again,) = worker.start(request)
+    assert again.refusal is None
+    assert worker.superuser.value(f"select {column} <= clock_timestamp() from providers") is True
+
+
 def test_credit_that_is_not_used_does_not_grow_without_end(worker: Worker) -> None:
     """A day without repeated calls is no reason to bury the provider when it falters."""
     request = worker.released()

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import uuid
 
 import pytest
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
 
 from policies.effects import EFFECT_TRANSITIONS, EffectState
-from policies.hashing import PARAMETERS, domain_hash
 from policies.states import TERMINAL, TRANSITIONS, Event, State
-from resources.store.effects import Start, start_effects
-from resources.store.engine import Duty, engine_for, sqlstate, transaction
+from resources.store.engine import sqlstate
 from tests.postgres import Database
 from tests.store.requests import Person, Superuser
 
@@ -383,25 +380,3 @@ def test_effects_take_the_same_steps_as_the_policy(superuser: Superuser) -> None
             savepoint.rollback()
     assert refusals == {NO_TRANSITION}
     assert let_through == set(EFFECT_TRANSITIONS)
-
-
-def test_a_worker_that_moves_a_request_itself_starts_nothing(superuser: Superuser, database: Database) -> None:
-    """The worker may take a legal step, but without a resolution `start_effects` sees no authority in it."""
-    asked = superuser.asked(superuser.person("clerk"))
-    superuser.run(
-        "insert into assessments values (:id, 1, 1, 'medium', 'review', 'live', '[]', '{}', '1', sha256(''))",
-        id=asked.id,
-    )
-    token, parameters_hash = uuid.uuid4(), domain_hash(PARAMETERS, asked.parameters)
-    with transaction(engine_for(Duty.WORKER, database.url(WORKER))) as connection:
-        connection.exec_driver_sql(
-            "update requests set state = 'executing', last_event = 'approved', state_seq = state_seq + 1,"
-            f" lease_token = '{token}', lease_until = now() + interval '1 minute',"
-            " rechecked_until = now() + interval '1 minute'"
-        )
-        [started] = start_effects(connection, token, "Payments", [Start(asked.id, 1, parameters_hash, {})])
-        assert started.refusal == "not_released"
-    superuser.run("insert into approval_resolutions values (:id, 'released', now())", id=asked.approval_id)
-    with transaction(engine_for(Duty.WORKER, database.url(WORKER))) as connection:
-        [started] = start_effects(connection, token, "Payments", [Start(asked.id, 1, parameters_hash, {})])
-        assert started.refusal == "too_few_votes"

@@ -8,10 +8,16 @@ from dataclasses import replace
 import pytest
 
 from policies.effects import EffectState
+from policies.hashing import PARAMETERS, domain_hash
 from policies.refusals import Refusal
+from resources.store.effects import Start, start_effects
+from resources.store.engine import Duty, engine_for, transaction
 from resources.store.migrate import HERE
 from resources.store.principals import disable_principal
+from tests.postgres import Database
 from tests.store.released import SAGA, ReleasedRequest, Worker
+from tests.store.requests import Superuser
+from tests.store.test_roles import WORKER
 
 
 @pytest.fixture
@@ -232,3 +238,25 @@ def test_every_refusal_that_policy_knows_is_one_the_database_gives() -> None:
     for refusal in Refusal:
         code = "'effect_'" if refusal.startswith("effect_") else f"'{refusal}'"
         assert code in functions, refusal
+
+
+def test_a_worker_that_moves_a_request_itself_starts_nothing(superuser: Superuser, database: Database) -> None:
+    """The worker may take a legal step, but without a resolution `start_effects` sees no authority in it."""
+    asked = superuser.asked(superuser.person("clerk"))
+    superuser.run(
+        "insert into assessments values (:id, 1, 1, 'medium', 'review', 'live', '[]', '{}', '1', sha256(''))",
+        id=asked.id,
+    )
+    token, parameters_hash = uuid.uuid4(), domain_hash(PARAMETERS, asked.parameters)
+    with transaction(engine_for(Duty.WORKER, database.url(WORKER))) as connection:
+        connection.exec_driver_sql(
+            "update requests set state = 'executing', last_event = 'approved', state_seq = state_seq + 1,"
+            f" lease_token = '{token}', lease_until = now() + interval '1 minute',"
+            " rechecked_until = now() + interval '1 minute'"
+        )
+        [started] = start_effects(connection, token, "Payments", [Start(asked.id, 1, parameters_hash, {})])
+        assert started.refusal == "not_released"
+    superuser.run("insert into approval_resolutions values (:id, 'released', now())", id=asked.approval_id)
+    with transaction(engine_for(Duty.WORKER, database.url(WORKER))) as connection:
+        [started] = start_effects(connection, token, "Payments", [Start(asked.id, 1, parameters_hash, {})])
+        assert started.refusal == "too_few_votes"

@@ -25,7 +25,7 @@ begin
     if coalesce(length(trim(p_reason)), 0) not between 1 and 500 then
         raise exception 'say why the role is lent, in at most 500 characters' using errcode = 'FS400';
     end if;
-    perform from principals p where p.id = giver.id for update; -- of two who lend the same at once the second sees the first
+    perform from principals p where p.id = giver.id for no key update; -- of two who lend the same at once the second sees the first
     if exists (select from role_grants g where g.giver = giver.id and g.grantee = grantee.id and g.role = p_role
         and g.revoked_at is null and g.starts_at < p_ends and p_starts < g.ends_at) then
         raise exception 'the role % is lent to % in this time already; take that back first', p_role, p_grantee using errcode = 'FS420';

@@ -1,11 +1,16 @@
 -- Whose vote counts on an approval request, now. cast_vote asks this of whoever votes, start_effects of whoever did.
 
+-- Whom a text names, however it is written: without regard to case, blanks around it, and forms of the same characters.
+create or replace function same_person(p_name text) returns text
+    language sql immutable
+as $$ select lower(normalize(trim(p_name), NFKC)) $$;
+
 -- Initiator, subject, parties, editors and who supplied input; and so nobody who acts for them.
 create or replace function is_excluded(who principals, asked approval_requests) returns boolean
     language sql immutable
 as $$
     select who.id = any (asked.excluded) or exists (select from unnest(asked.excluded_people) x
-        where lower(trim(x)) in (lower(trim(who.external_id)), lower(trim(who.name))))
+        where same_person(x) in (same_person(who.external_id), same_person(who.name)))
 $$;
 
 -- The roles that may decide now: those asked first, and those of every escalation whose time has come. Time alone widens

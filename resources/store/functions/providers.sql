@@ -1,4 +1,4 @@
--- Limits and breaker of a provider, one row for all processes. Closed: calls pass. Open: nothing passes until open_until.
+-- Limits and breaker of a provider, one row for all processes. A clock that is set back takes nothing away. Closed: calls pass. Open: nothing passes until open_until.
 -- Half-open: one probe, cluster-wide; its answer closes the breaker or opens it for longer.
 
 do $$ begin
@@ -24,7 +24,7 @@ begin
     if it.retry_credit < 20 then
         -- One a second, whatever else happens: what waits for it must go out even where no new work comes.
         update providers set credited_at = instant,
-            retry_credit = least(20, retry_credit + extract(epoch from instant - credited_at))
+            retry_credit = least(20, retry_credit + greatest(0, extract(epoch from instant - credited_at)))
         where name = p_provider returning * into it;
     end if;
     gate.retries := floor(it.retry_credit);
@@ -42,7 +42,7 @@ begin
     end if;
     if it.per_second is not null then
         update providers set refilled_at = instant,
-            tokens = least(greatest(per_second, 1), tokens + per_second * extract(epoch from instant - refilled_at))
+            tokens = least(greatest(per_second, 1), tokens + per_second * greatest(0, extract(epoch from instant - refilled_at)))
         where name = p_provider returning * into it;
         gate.allowed := least(gate.allowed, floor(it.tokens)::bigint);
         gate.wait_seconds := greatest((1 - it.tokens) / it.per_second, 0.1);
