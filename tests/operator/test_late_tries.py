@@ -183,3 +183,13 @@ def test_a_late_undo_is_not_put_off_beyond_its_day(shop: Shop, desk: Desk) -> No
     shop.run()
     assert "would be more than a day after it was asked for" in desk.open_cases()[0]
     assert [one.waits_for for one in unclear_effects(shop.url)] == ["person"]
+
+
+def test_the_latest_of_many_failures_stands_in_the_case(shop: Shop, desk: Desk) -> None:
+    """A case keeps what fits; the whole story is in the ledger."""
+    late_reservation(shop, desk)
+    for number in range(12):
+        shop.execute("select open_case(id, 'late', :failure) from requests", failure=f"no {number}: {'x' * 300}")
+    [case] = desk.open_cases()
+    assert len(case) == 2000
+    assert "no 11:" in case

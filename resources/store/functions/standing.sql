@@ -48,7 +48,7 @@ as $$
     insert into dead_letters (request_id, step, failure, trace_id)
     select r.id, p_step, left(p_failure, 2000), r.trace_id from requests r where r.id = p_request
     on conflict (request_id) where closed_at is null
-        do update set failure = left(dead_letters.failure || '; ' || excluded.failure, 2000)
+        do update set failure = right(dead_letters.failure || '; ' || excluded.failure, 2000) -- the latest is what is to be done
 $$;
 
 -- End a locked request by an event of its approval. Where effects stand from an earlier round it cannot just end: what
