@@ -83,6 +83,16 @@ class _Found:
         ordinal = candidate.start.ordinal
         self.outcomes.append(Outcome(self.one.id, ordinal, candidate.row.key, state, **told))
 
+    def leave_to_a_person(self, untold: Sequence[str]) -> None:
+        """One of these keys may have been used by another proposal. Redriven, the request comes to the same again."""
+        perhaps = [*untold, *(outcome.key for outcome in self.outcomes if outcome.state is EffectState.INTENDED)]
+        why = (
+            f"{' or '.join(perhaps)} may have been done, perhaps by a proposal the store no longer holds, and the"
+            " provider cannot tell: discard the request, and submit anew what was not done"
+        )
+        self.for_a_person = why if self.for_a_person is None else f"{self.for_a_person}; {why}"
+        self.suspects, self.outcomes = [], []  # written down as begun, they would exclude the other proposal
+
     def wait(self, why: str, seconds: float, *, tried: bool) -> None:
         """Nothing can be said yet."""
         self.failed = Failed(self.one.id, self.one.row.attempts, why, after=seconds, tried=tried)
@@ -114,6 +124,8 @@ def _clear_chunk(batch: Batch, lease: Lease, sender: Sender, state: State) -> Co
 def _walk(batch: Batch, sender: Sender, state: State, keys: dict[uuid.UUID, list[Any]], one: Execution) -> _Found:
     """Ask for one effect after the other, in the order in which they could be done, up to the first that was not."""
     found, rows = _Found(one), keys.get(one.id, [])
+    untold: list[str] = []
+    begun = False
     try:
         going_back = state is State.COMPENSATING
         candidates = list(_undoing(one, rows) if going_back else (*_contradicting(one, rows), *_going_on(one, rows)))
@@ -123,8 +135,11 @@ def _walk(batch: Batch, sender: Sender, state: State, keys: dict[uuid.UUID, list
     for candidate in candidates:
         entry = batch.workflow.catalogue.entries[candidate.action_type]
         if candidate.start is None and not entry.semantics.lookup:
-            continue  # nobody could ever tell
+            if candidate.row.replaceable and entry.action_type.on_unknown == "ask":
+                untold.append(candidate.row.key)
+            continue
         answer = ask(sender, candidate.action_type, candidate.row.key)
+        begun = begun or isinstance(answer, Done | Refused)
         if rows[0].proposed_since and not entry.semantics.lookup and candidate.start is not None:
             found.for_a_person = (
                 f"{candidate.row.key} may have done what another proposal said, and the provider cannot tell"
@@ -136,6 +151,8 @@ def _walk(batch: Batch, sender: Sender, state: State, keys: dict[uuid.UUID, list
     done = ", ".join(outcome.key for outcome in found.outcomes if outcome.state is EffectState.DONE)
     if done and found.for_a_person is None and (state not in _DIRECTIONS or rows[0].proposed_since):
         found.for_a_person = f"{done} was done after the backup was taken, by a decision the store no longer holds"
+    if untold and not begun:
+        found.leave_to_a_person(untold)
     return found
 
 

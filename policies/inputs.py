@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+from decimal import Decimal
 from typing import Final
+
+from pydantic import BaseModel
 
 from policies.errors import CanonicalFormError, RequestRefused
 from policies.strict_json import read_json, read_members
@@ -35,6 +39,24 @@ def amended(payload: bytes, fields: bytes) -> bytes:
 def field_names(fields: bytes) -> tuple[str, ...]:
     """The names in a JSON object that `amended` took, sorted."""
     return tuple(sorted(_members("the input", fields)))
+
+
+def reads_the_same(one: object, other: object) -> bool:
+    """Whether two values of a request are equal, where NaN equals NaN, which it does not to Python."""
+    if _is_nan(one) or _is_nan(other):
+        return _is_nan(one) and _is_nan(other)
+    if isinstance(one, BaseModel) and isinstance(other, BaseModel):
+        same = type(one) is type(other) and reads_the_same(one.model_extra, other.model_extra)
+        return same and reads_the_same(vars(one), vars(other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(reads_the_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(reads_the_same, one, other))
+    return one == other
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float | Decimal) and math.isnan(value)
 
 
 def _problem(value: str) -> str | None:

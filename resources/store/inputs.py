@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import sqlalchemy as sa
+from pydantic import create_model
 from pydantic_core import PydanticSerializationError, to_json
 
 from policies.actions import Request
 from policies.errors import RequestRefused
-from policies.inputs import amended, field_names
+from policies.inputs import amended, field_names, reads_the_same
 from resources.store.engine import Duty, engine_for, transaction
 from resources.store.operator import said
 from resources.store.queries import query
@@ -87,18 +89,35 @@ def _checked(workflow: Workflow, standing: sa.Row[Any], fields: bytes) -> bytes:
         raise RequestRefused(
             f"nothing was supplied: {wrong}; {request.__name__} has the fields {', '.join(request.model_fields)}"
         )
-    changed = _changed(request, standing.payload, payload)
+    changed = _changed(_as_it_stood(request, standing.payload, fields), request.model_validate_json(payload))
     if changed:
         raise RequestRefused(f"{', '.join(changed)} would change, and input only adds; nothing was supplied")
     return payload
 
 
-def _changed(request: type[Request], before: bytes, after: bytes) -> list[str]:
-    """Fields that had a value and would read as another: by a second name of theirs, or by what a validator makes."""
+def _as_it_stood(request: type[Request], payload: bytes, fields: bytes) -> Request:
+    """The request before `fields` were added, some of which a later definition may require."""
+    with suppress(Exception):  # its validators run on what an earlier definition took
+        return request.model_validate_json(payload)
+    names = field_names(fields)
+    others = sorted(set(names) - request.model_fields.keys())
+    if others:
+        raise RequestRefused(
+            f"nothing was supplied: as it stands the request does not fit {request.__name__}, so it takes only fields"
+            f" of that by their own names, {', '.join(request.model_fields)}, and not {', '.join(others)}"
+        )
+    missing: dict[str, Any] = dict.fromkeys(names, (Any, None))
     try:
-        was = request.model_validate_json(before)
-    except Exception:  # noqa: BLE001 # a later definition may not read what an earlier one took
-        return []
-    now = request.model_validate_json(after)
+        return create_model(request.__name__, __base__=request, **missing).model_validate_json(payload)
+    except Exception as error:  # noqa: BLE001 # as above
+        raise RequestRefused(
+            f"nothing was supplied: as it stands the request cannot be read even where {', '.join(names)} may be"
+            f" missing ({type(error).__name__}), so nobody can tell whether its values would change; submit what is"
+            " meant under another operation_id"
+        ) from None
+
+
+def _changed(was: Request, now: Request) -> list[str]:
+    """Fields that had a value and would read as another: by a second name of theirs, or by what a validator makes."""
     had = (name for name in was.model_fields_set if getattr(was, name) is not None)
-    return sorted(name for name in had if getattr(now, name) != getattr(was, name))
+    return sorted(name for name in had if not reads_the_same(getattr(was, name), getattr(now, name)))

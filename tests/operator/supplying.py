@@ -40,13 +40,13 @@ class Model:
 class Supplying:
     """A shop in which one request lacks its amount, the operator `olga`, and the program that submitted it."""
 
-    def __init__(self, shop: Shop) -> None:
+    def __init__(self, shop: Shop, payload: bytes = LACKING, request: type[Refunds] = Refunds) -> None:
         self.shop = shop
         self.model = Model()
-        shop.define(request=Refunds, extractor=self.model)
+        shop.define(request=request, extractor=self.model)
         self.desk = Desk(shop)
         self.initiator = self.desk.sign_in(shop.clerk)
-        self.submit()
+        self.submit(payload)
         shop.run()
         assert shop.states() == {"one": "needs_review"}
 

@@ -109,6 +109,16 @@ def test_what_a_later_definition_requires_can_be_supplied(shop: Shop) -> None:
     assert shop.states() == {"one": "completed"}
 
 
+def test_a_value_that_is_no_number_is_no_obstacle(shop: Shop) -> None:
+    """NaN, sent as text, is what it was, though it is no equal of itself."""
+
+    class Measured(Refunds):
+        parts: tuple[dict[str, float], ...] = ()
+
+    supplying = Supplying(shop, b'{"order_id": "A1", "precise": "NaN", "parts": [{"weight": "NaN"}]}', Measured)
+    assert supplying.supply().revision == 2
+
+
 def test_the_new_revision_begins_without_what_the_old_one_used_up(supplying: Supplying) -> None:
     """Attempts, crashes, deadlines and judgements are of the revision before."""
     supplying.shop.execute(

@@ -67,6 +67,56 @@ def test_a_field_is_not_changed_by_another_name_of_it(supplying: Supplying) -> N
     assert supplying.untouched()
 
 
+class Renaming(Refunds):
+    """A later definition: it requires a channel, and takes an order by two more names."""
+
+    channel: str
+    formerly: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def take_other_names(cls, fields: dict[str, Any]) -> dict[str, Any]:
+        """Either of them is the order, where it is given."""
+        read = dict(fields)
+        order = read.pop("order", None) or read.get("formerly")
+        return read | {"order_id": order} if order else read
+
+
+class Undecided(Refunds):
+    """A later definition that cannot be read without a channel."""
+
+    channel: str | None = None
+
+    @model_validator(mode="after")
+    def say_how(self) -> Undecided:
+        """One of several things has to be there."""
+        if not self.channel and not self.count:
+            raise ValueError("neither channel nor count")
+        return self
+
+
+@pytest.mark.parametrize(
+    ("request_type", "fields", "said"),
+    [
+        (Renaming, {"channel": "post", "order": "B7"}, "does not fit Renaming.* and not order$"),
+        (Renaming, {"channel": "post", "formerly": "B7"}, "order_id would change"),
+        (
+            Undecided,
+            {"channel": "post"},
+            "cannot be read even where channel, text may be missing .*another operation_id",
+        ),
+    ],
+)
+def test_nothing_changes_where_what_stands_does_not_fit_a_later_definition(
+    supplying: Supplying, request_type: type[Refunds], fields: dict[str, str], said: str
+) -> None:
+    """It is read without what is added, field by field; where that cannot be, nothing is taken."""
+    supplying.shop.define(request=request_type)
+    with pytest.raises(RequestRefused, match=said):
+        supplying.supply({"text": "TOTAL 20.00 EUR", **fields})
+    assert supplying.untouched()
+
+
 @pytest.mark.parametrize("reason", [" ", "x" * 501])
 def test_an_input_says_where_it_comes_from(supplying: Supplying, reason: str) -> None:
     """Its reason stands in the ledger."""

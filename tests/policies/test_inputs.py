@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from decimal import Decimal
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
 
 from policies.errors import RequestRefused
-from policies.inputs import amended, field_names
+from policies.inputs import amended, field_names, reads_the_same
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"))
 VALUES = st.recursive(
@@ -59,3 +62,42 @@ def test_a_nul_is_seen_however_it_is_written(text: str, *, taken: bool) -> None:
         return
     with pytest.raises(RequestRefused, match="note holds a NUL"):
         amended(b"{}", fields)
+
+
+class Part(BaseModel):
+    """What a request may nest."""
+
+    model_config = ConfigDict(extra="allow")
+
+    weight: Any
+
+
+READ = VALUES | st.none() | st.decimals(allow_nan=False) | st.builds(Part, weight=VALUES, more=VALUES)
+
+
+@given(one=READ, other=READ)
+def test_without_nan_values_read_the_same_that_are_equal(one: Any, other: Any) -> None:
+    """Python's word counts, whatever they hold."""
+    assert reads_the_same(one, copy.deepcopy(one))
+    assert reads_the_same(one, other) == (one == other)
+
+
+@pytest.mark.parametrize("nan", [float("nan"), Decimal("nan")])
+def test_nan_reads_as_nan_wherever_it_stands(nan: float | Decimal) -> None:
+    """And as nothing else."""
+
+    def values(number: float | Decimal) -> list[Any]:
+        part = Part(weight=number)
+        return [
+            number,
+            [number],
+            (1, number),
+            {"a": number},
+            part,
+            Part.model_validate({"weight": 1, "more": number}),
+            {"a": [part]},
+        ]
+
+    assert reads_the_same(values(nan), values(copy.deepcopy(nan)))
+    assert not any(map(reads_the_same, values(nan), values(type(nan)(1))))
+    assert not any(map(reads_the_same, values(type(nan)(1)), values(nan)))

@@ -20,6 +20,12 @@ class OnlyAsked(HookedTill):
     semantics: ClassVar[Semantics] = Semantics(lookup=True, timeout=timedelta(seconds=1))
 
 
+class Blind(HookedTill):
+    """A till that knows nothing of keys."""
+
+    semantics: ClassVar[Semantics] = Semantics(timeout=timedelta(seconds=1))
+
+
 def released(shop: Shop, payloads: dict[str, dict[str, str]]) -> None:
     """Requests that were released, and of which nothing was sent."""
     shop.queue(payloads)
@@ -29,12 +35,13 @@ def released(shop: Shop, payloads: dict[str, dict[str, str]]) -> None:
 
 def let_absence_count(shop: Shop) -> None:
     """Let so much time pass since the restore that whatever was under way then would show."""
-    shop.execute("alter table proposals disable trigger user")
-    shop.execute(
-        "update proposals set created_at = created_at - interval '1 h'"
-        " where created_at < (select max(opened_at) from epochs where number > 0)"
-    )
-    shop.execute("alter table proposals enable trigger user")
+    for table in ("proposals", "assessments"):
+        shop.execute(f"alter table {table} disable trigger user")
+        shop.execute(
+            f"update {table} set created_at = created_at - interval '1 h'"
+            " where created_at < (select max(opened_at) from epochs where number > 0)"
+        )
+        shop.execute(f"alter table {table} enable trigger user")
     shop.execute("update epochs set opened_at = opened_at - interval '1 h' where number > 0")
 
 

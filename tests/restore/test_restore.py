@@ -15,13 +15,7 @@ from tests.ops.passes import Shop, refund
 from tests.ops.test_blind_provider import SurelyTell
 from tests.ops.tills import HookedTill
 from tests.restore.conftest import Backup
-from tests.restore.restoring import OnlyAsked, dying, no_answer, released, settled, waiting
-
-
-class Blind(HookedTill):
-    """A till that knows nothing of keys."""
-
-    semantics: ClassVar[Semantics] = Semantics(timeout=timedelta(seconds=1))
+from tests.restore.restoring import Blind, OnlyAsked, dying, no_answer, released, settled, waiting
 
 
 class OnlyKeyed(HookedTill):

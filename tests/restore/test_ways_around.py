@@ -121,5 +121,5 @@ def test_a_restore_while_what_was_done_is_looked_up_begins_anew(shop: Shop, desk
     assert (waiting(shop), shop.calls()) == (1, [])
     let_absence_count(shop)
     shop.run_again()
-    assert len(asked) == 2
+    assert len([key for key in asked if "order.refund" in key]) == 2
     assert (shop.states(), len(shop.calls())) == ({"one": "completed"}, 1)

@@ -8,7 +8,7 @@ as $$ select who.id = request.initiator or who.kind = 'human' and 'operator' = a
 -- Why nothing may be added to a request now; null: it may. Once an effect was begun its key belongs to what was proposed
 -- then, and another proposal could name another action by it, so such a request does not come back this way, whatever the
 -- effect came to. What a restored store forgot needs no refusal: the epoch stays as it is, so nothing starts before the
--- look-up, and that asks for the first effects of other proposals too where the proposal is younger than the restore.
+-- look-up, and that asks for the first effects of other proposals too.
 create or replace function input_obstacle(request requests) returns text
     language sql stable
 as $$

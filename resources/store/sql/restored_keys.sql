@@ -1,7 +1,11 @@
 -- Under which keys the claimed requests of before a restore may have done something, by the proposal that stands: each
 -- action's, its undo's. And what would contradict going on: a new try of what was not settled, which a person may have
--- asked for since; and where the proposal is younger than the restore, what another one may have done first.
+-- asked for since; and what another proposal may have done first, since any could be replaced by supplying input.
 select r.id as request_id, k.ordinal, k.kind, k.action_type, k.key, k.of_another, p.created_at >= e.opened_at as proposed_since,
+    -- What was not judged before may easily have been another proposal: enough to call a person where no provider can tell.
+    -- Once an effect was begun no other proposal begins any.
+    not exists (select from assessments j where j.request_id = r.id and j.revision = r.revision and j.created_at < e.opened_at)
+        and not exists (select from effects f where f.request_id = r.id) as replaceable,
     -- A person said since that it was not done, so nothing after it was begun.
     exists (select from effects f where f.request_id = r.id and f.ordinal = k.ordinal and f.kind = 'forward' and f.state = 'fenced'
         and f.outcome_at >= e.opened_at) as given_up,
@@ -26,7 +30,7 @@ cross join lateral (
     union all
     select 1, 'forward', t, effect_key(r.workflow, r.id, '1:' || t, 1, 'forward'), true
     from unnest(cast(:proposable as text[])) t
-    where p.created_at >= e.opened_at and t <> convert_from(p.canonical, 'UTF8')::json #>> '{actions,0,type}'
+    where t <> convert_from(p.canonical, 'UTF8')::json #>> '{actions,0,type}'
 ) k
 where r.id = any (cast(:ids as uuid[])) and r.lease_token = :token
 order by r.id, k.of_another desc, k.ordinal, k.kind
