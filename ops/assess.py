@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
-from ops.batch import RECORDS_UNAVAILABLE, Batch, Counts
+from ops.batch import Batch, Counts
 from ops.facts import gather
 from ops.judging import Case, demand_document, last_id, read_cases, stored_validation
 from ops.later_rounds import end, with_what_stands
-from ops.parking import park, send_to_review
+from ops.parking import Failed, park, send_to_review, wait_or_give_up
 from ops.snapshots import any_taken, take_snapshots
 from policies.risk import Assessment, Facts
 from policies.risk import assess as find_tier
@@ -26,8 +27,8 @@ from resources.store.stages import AssessmentRow, due_assessment, insert_assessm
 
 Validated = tuple[Case, Validation]
 Assessed = tuple[Case, Assessment]
-Seen = Mapping[tuple[uuid.UUID, int, int], Mapping[str, str]]
-"""Snapshots by request, revision and round; what could not be read is missing."""
+Seen = Mapping[tuple[uuid.UUID, int, int], Mapping[str, str] | str]
+"""Snapshots by request, revision and round, or why one could not be read."""
 
 
 def assess(batch: Batch) -> Counts:
@@ -56,7 +57,7 @@ def _look_outside(batch: Batch, after: uuid.UUID) -> Seen | None:
         rows = due_assessment(connection, batch.page(after))
     cases = [case for _, case in read_cases(batch.run, rows)[0]]
     found = take_snapshots(batch, [(case.id, action) for case in cases for action in case.sealed.actions], batch.beat)
-    return {_name(case): seen for case in cases if isinstance(seen := found[case.id], dict)}
+    return {_name(case): found[case.id] for case in cases}
 
 
 def _name(case: Case) -> tuple[uuid.UUID, int, int]:
@@ -70,22 +71,37 @@ def _page(
     if not rows:
         return None
     read, unreadable = read_cases(batch.run, rows)
-    # What came in meanwhile is left to the next pass, what could not be read to a later run.
-    cases = [(case, stored_validation(row)) for row, case in read if seen is None or _name(case) in seen]
-    counts[RECORDS_UNAVAILABLE] += len(read) - len(cases)
+    # What came in meanwhile is left to the next pass.
+    if seen is not None:
+        read = [(row, case) for row, case in read if _name(case) in seen]
+    snapshots, unread = _told_apart(read, seen or {})
+    cases = [(case, stored_validation(row)) for row, case in read if case.id not in unread]
+    failures = [Failed(row.id, row.attempts, unread[row.id]) for row, _ in read if row.id in unread]
 
     # Older judgements, and snapshots that took their time, are looked at anew before anything starts.
     fresh = {row.id for row in rows if row.fresh} if seen is None else set()
 
     def write(part: Sequence[Validated]) -> None:
         facts = gather(connection, batch, [case for case, _ in part], take=True)
-        counts.update(_write(connection, batch, part, facts, seen or {}, fresh))
+        counts.update(_write(connection, batch, part, facts, snapshots, fresh))
 
     refused = write_in_halves(connection, cases, write)
     counts.update(send_to_review(connection, batch, State.PROPOSAL_READY, unreadable))
     unstored = [(case.id, why) for (case, _), why in refused]
     counts.update(park(connection, batch, None, "assess", State.PROPOSAL_READY, unstored))
+    counts.update(wait_or_give_up(connection, batch, None, "assess", State.PROPOSAL_READY, failures))
     return last_id(rows)
+
+
+def _told_apart(
+    read: Sequence[tuple[Any, Case]], seen: Seen
+) -> tuple[Mapping[uuid.UUID, Mapping[str, str]], Mapping[uuid.UUID, str]]:
+    """The snapshots of each request, and of those that lack one the reason."""
+    found = {case.id: seen.get(_name(case), {}) for _, case in read}
+    return (
+        {request_id: snapshots for request_id, snapshots in found.items() if not isinstance(snapshots, str)},
+        {request_id: reason for request_id, reason in found.items() if isinstance(reason, str)},
+    )
 
 
 def _write(
@@ -93,7 +109,7 @@ def _write(
     batch: Batch,
     part: Sequence[Validated],
     facts: Mapping[uuid.UUID, Facts],
-    seen: Seen,
+    snapshots: Mapping[uuid.UUID, Mapping[str, str]],
     fresh: set[uuid.UUID],
 ) -> Counts:
     assessed = [
@@ -102,7 +118,7 @@ def _write(
     ]
     insert_assessments(
         connection,
-        [_row(case, assessment, seen.get(_name(case), {})) for case, assessment in assessed],
+        [_row(case, assessment, snapshots[case.id]) for case, assessment in assessed],
         policy_version=batch.policy.version,
         policy_hash=bytes.fromhex(batch.policy.hash),
     )

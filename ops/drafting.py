@@ -60,6 +60,8 @@ def read_request(workflow: Workflow, request: ClaimedRequest) -> Draft:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         draft.park(f"the request does not fit its schema: {'.'.join(map(str, first['loc']))}: {first['msg']}")
+    except Exception as error:  # noqa: BLE001  # validators of the request class may be newer than what is stored
+        draft.park(f"the request does not fit its schema: its validators failed with {type(error).__name__}")
     return draft
 
 

@@ -10,19 +10,19 @@ from typing import Any
 from ops.batch import Batch, Counts
 from ops.drafting import REGENERATIONS, Draft, give_up_on_output, read_request, take_output
 from ops.keeping import LeaseKeeper
-from ops.parallel import in_a_thread, in_threads
+from ops.looking_up import look_up
+from ops.parallel import in_threads
 from ops.parking import NO_MORE, Failed, deadly, park, wait_or_give_up
 from ops.write_behind import WriteBehind
 from policies.findings import Finding
 from policies.proposals import Abstention, Proposal, read_output
-from policies.records import ResolvedRecords, records_to_fill
+from policies.records import records_to_fill
 from policies.retries import ErrorClass
 from policies.sealing import Sealed
 from policies.states import Event, State
 from resources.extractors.base import ExtractionFailed
 from resources.extractors.base import extract as ask
 from resources.failpoints import Failpoint, reach
-from resources.look_ups import resolve
 from resources.store.claim import Lease
 from resources.store.contention import again_when_contended
 from resources.store.engine import transaction
@@ -111,19 +111,16 @@ def _seal(
 ) -> list[Failed]:
     """Seal what was proposed; return the tries that failed because a record to fill it from was not to be had."""
     catalogue = batch.workflow.catalogue
-    to_fill = [records_to_fill(said, catalogue) if isinstance(said, Proposal) else set() for _, _, said in answered]
-    needed = set().union(*to_fill)
-    records: ResolvedRecords = {}
-    down = ""
-    try:
-        records = in_a_thread(lambda: resolve(batch.workflow, needed), keeper.keep) if needed else {}
-    except Exception as error:  # noqa: BLE001  # a trusted service is down, so what has to be filled from it waits
-        down = f"a record look-up failed: {type(error).__name__}"
+    to_fill = {
+        draft.request.id: records_to_fill(said, catalogue) for draft, _, said in answered if isinstance(said, Proposal)
+    }
+    records, missing = look_up(batch, to_fill, keeper.keep)
     failures = []
-    for (draft, output, said), filled in zip(answered, to_fill, strict=True):
-        if down and filled:
-            # Nobody's fault but the moment's, so no attempt; a wait all the same, since the model will be asked again.
-            failures.append(Failed(draft.request.id, draft.request.attempts, down, after=OUTAGE_WAIT, tried=False))
+    for draft, output, said in answered:
+        if (lacks := missing.get(draft.request.id)) is not None:
+            # Where a service is down, no attempt; a wait all the same, since the model will be asked again.
+            used, wait = draft.request.attempts, OUTAGE_WAIT
+            failures.append(Failed(draft.request.id, used, lacks.reason, after=wait, tried=lacks.alone))
         else:
             take_output(batch.workflow, draft, output, said, records)
     return failures

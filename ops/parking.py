@@ -60,9 +60,13 @@ def delay_of(batch: Batch, failed: Failed) -> timedelta:
 
 
 def wait_or_give_up(
-    connection: sa.Connection, batch: Batch, lease: Lease, step: str, seen: State, failures: Sequence[Failed]
+    connection: sa.Connection, batch: Batch, lease: Lease | None, step: str, seen: State, failures: Sequence[Failed]
 ) -> Counts:
-    """Postpone each failed request by full jitter, or park it once its attempts are used up or its deadline is over."""
+    """Postpone each failed request by full jitter, or park it once its attempts are used up or its deadline is over.
+
+    Without a lease, the caller holds the rows of the requests locked as it read them.
+    """
+    token = None if lease is None else lease.token
     counts = Counts()
     waits, spent = [], []
     for failed in failures:
@@ -74,10 +78,10 @@ def wait_or_give_up(
         bounded = failed.tried and not failed.uncertain  # the deadline, too, ends nothing that may have happened
         attempt = used > failed.attempts
         waits.append(Postponement(failed.id, delay_of(batch, failed), failed.reason, attempt, bounded))
-    postponed = postpone(connection, waits, lease.token)
+    postponed = postpone(connection, waits, token)
     counts["postponed"] += len(postponed)
     spent += [(wait.id, _overdue(wait)) for wait in waits if wait.bounded and wait.id not in postponed]
-    return counts + park(connection, batch, lease.token, step, seen, spent)
+    return counts + park(connection, batch, token, step, seen, spent)
 
 
 def _overdue(wait: Postponement) -> str:

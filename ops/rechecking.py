@@ -13,7 +13,7 @@ from ops.executing import Execution
 from ops.facts import gather
 from ops.judging import judge, stored_demand
 from ops.keeping import LeaseKeeper
-from ops.parallel import in_a_thread
+from ops.looking_up import Missing, look_up
 from ops.parking import PAUSE_WAIT, Failed, park, wait_or_give_up
 from ops.snapshots import NOT_BEGUN, changes, take_snapshots
 from policies.approval import still_satisfied
@@ -21,7 +21,7 @@ from policies.risk import Assessment, assess
 from policies.states import Event, State
 from policies.validation import Validation
 from resources.failpoints import Failpoint, reach
-from resources.look_ups import behind, resolve
+from resources.look_ups import behind
 from resources.store.claim import Lease
 from resources.store.contention import again_when_contended
 from resources.store.effects import mark_rechecked
@@ -53,19 +53,17 @@ def recheck(
     seen = _look_outside(batch, lease, due)
     later = [one for one in due if one.id not in seen]
     due = [one for one in due if one.id in seen]
-    needed = {key for one in due for key in behind(one.case.sealed)}
-    try:
-        records = in_a_thread(lambda: resolve(batch.workflow, needed), LeaseKeeper(batch, lease).keep)
-    except Exception as error:  # noqa: BLE001  # a trusted service is down: what cannot be rechecked is not executed now
-        why = f"a record look-up failed: {type(error).__name__}"
-        with transaction(batch.engine) as connection:
-            postpone(connection, [Postponement(one.id, PAUSE_WAIT, why, attempt=False) for one in due], lease.token)
-        return [one for one in executions if one.row.rechecked], later, Counts({RECORDS_UNAVAILABLE: len(due)})
+    keys = {one.id: behind(one.case.sealed) for one in due}
+    records, missing = look_up(batch, keys, LeaseKeeper(batch, lease).keep)
+    lacking = [one for one in due if one.id in missing]
+    due = [one for one in due if one.id not in missing]
     unread = [Failed(one.id, one.row.attempts, reason) for one in due if isinstance(reason := seen[one.id], str)]
     if (took := time.monotonic() - began) > TOO_OLD:
+        if missing:  # it took so long because of these; without them the others are looked at anew
+            later, due = later + due, []
         why = f"what it rests on took {took:.0f} s to read; after {TOO_OLD:.0f} s it is too old to start anything by"
         unread = [Failed(one.id, one.row.attempts, why) for one in due]
-    blind = {failed.id for failed in unread}
+    blind = missing.keys() | {failed.id for failed in unread}
     due = [one for one in due if one.id not in blind]
     stale: list[tuple[Execution, str]] = []
     with transaction(batch.engine) as connection:
@@ -85,6 +83,7 @@ def recheck(
         changed = [one for one in due if one.id in rechecked and one.row.policy_version != batch.policy.version]
         append(connection, [_covered(one, batch.policy.version) for one in changed], batch.actor)
         counts = _send_back(connection, batch, lease, stale)
+        counts += _put_off(connection, batch, lease, lacking, missing)
         counts += wait_or_give_up(connection, batch, lease, "execute", State.EXECUTING, unread)
         reach(Failpoint.RECORDING_RECHECK)
     reach(Failpoint.RECHECK_RECORDED)
@@ -104,6 +103,25 @@ def _look_outside(batch: Batch, lease: Lease, due: Sequence[Execution]) -> Mappi
     found = take_snapshots(batch, wanted, LeaseKeeper(batch, lease).keep, seconds=READ_WINDOW)
     unasked = {request_id for request_id, _ in wanted} - found.keys()
     return {request_id: seen for request_id, seen in (nothing | dict(found)).items() if request_id not in unasked}
+
+
+def _put_off(
+    connection: sa.Connection,
+    batch: Batch,
+    lease: Lease,
+    lacking: Sequence[Execution],
+    missing: Mapping[uuid.UUID, Missing],
+) -> Counts:
+    """What lacks a record is not executed now; where its service is down that is no attempt."""
+    failures = [Failed(one.id, one.row.attempts, missing[one.id].reason) for one in lacking if missing[one.id].alone]
+    waits = [
+        Postponement(one.id, PAUSE_WAIT, missing[one.id].reason, attempt=False)
+        for one in lacking
+        if not missing[one.id].alone
+    ]
+    postpone(connection, waits, lease.token)
+    counts = wait_or_give_up(connection, batch, lease, "execute", State.EXECUTING, failures)
+    return counts + Counts({RECORDS_UNAVAILABLE: len(waits)})
 
 
 def _changed(one: Execution, now: dict[str, str] | str) -> str:

@@ -12,19 +12,19 @@ import sqlalchemy as sa
 from ops.batch import RECORDS_UNAVAILABLE, Batch, Counts
 from ops.judging import Case, judge, last_id, read_cases
 from ops.later_rounds import end, with_what_stands
-from ops.parallel import in_a_thread
-from ops.parking import park, send_to_review
+from ops.looking_up import look_up
+from ops.parking import Failed, park, send_to_review, wait_or_give_up
 from ops.write_behind import WriteBehind
 from policies.states import Event, State
 from policies.validation import Validation
 from resources.failpoints import Failpoint, reach
-from resources.look_ups import behind, resolve
+from resources.look_ups import behind
 from resources.store.contention import again_when_contended
 from resources.store.engine import transaction
 from resources.store.isolation import write_in_halves
 from resources.store.ledger import LedgerEvent, append
 from resources.store.moves import Move
-from resources.store.stages import FindingsRow, due_validation, insert_findings
+from resources.store.stages import FindingsRow, due_validation, hold_proposals, insert_findings
 
 Judged = tuple[Case, Validation]
 
@@ -43,30 +43,35 @@ def _page(batch: Batch, writing: WriteBehind, counts: Counts, after: uuid.UUID) 
     if not rows:
         return None
     cases, unreadable = read_cases(batch.run, rows)
-    needed = {one for _, case in cases for one in behind(case.sealed)}
     # Look-ups may take long, so no transaction is open meanwhile: each write asks again whether the request still
     # stands as it was read.
-    try:
-        records = in_a_thread(lambda: resolve(batch.workflow, needed), batch.beat)
-    except Exception:  # noqa: BLE001  # a trusted service is down: the proposals wait, and a later run judges them
-        counts[RECORDS_UNAVAILABLE] += len(cases)
-        return last_id(rows)
+    records, missing = look_up(batch, {case.id: behind(case.sealed) for _, case in cases}, batch.beat)
     judged = [
         (case, judge(batch.workflow, batch.policy, case, [] if row.disabled else row.roles, records))
         for row, case in cases
+        if case.id not in missing
     ]
-    writing.do(partial(_record, batch, judged, unreadable, counts))
+    # Where a trusted service is down, the proposals wait, and a later run judges them.
+    counts[RECORDS_UNAVAILABLE] += sum(not lacks.alone for lacks in missing.values())
+    failed = [(case, missing[case.id].reason) for _, case in cases if case.id in missing and missing[case.id].alone]
+    writing.do(partial(_record, batch, judged, unreadable, failed, counts))
     return last_id(rows)
 
 
 @again_when_contended
 def _record(
-    batch: Batch, judged: Sequence[Judged], unreadable: Sequence[tuple[uuid.UUID, str]], counts: Counts
+    batch: Batch,
+    judged: Sequence[Judged],
+    unreadable: Sequence[tuple[uuid.UUID, str]],
+    failed: Sequence[tuple[Case, str]],
+    counts: Counts,
 ) -> None:
     with transaction(batch.engine) as connection:
         written = _write(connection, batch, judged) + send_to_review(
             connection, batch, State.PROPOSAL_READY, unreadable
         )
+        if failed:
+            written += _put_off(connection, batch, failed)
         reach(Failpoint.RECORDING_FINDINGS)
     counts.update(written)
     reach(Failpoint.FINDINGS_RECORDED)
@@ -89,6 +94,12 @@ def _write(connection: sa.Connection, batch: Batch, judged: Sequence[Judged]) ->
     return counts + park(
         connection, batch, None, "validate", State.PROPOSAL_READY, [(case.id, why) for (case, _), why in refused]
     )
+
+
+def _put_off(connection: sa.Connection, batch: Batch, failed: Sequence[tuple[Case, str]]) -> Counts:
+    used = hold_proposals(connection, batch.opened_at, [(case.id, case.revision, case.round) for case, _ in failed])
+    failures = [Failed(case.id, used[case.id], reason) for case, reason in failed if case.id in used]
+    return wait_or_give_up(connection, batch, None, "validate", State.PROPOSAL_READY, failures)
 
 
 def _refusal(case: Case, validation: Validation) -> Move:

@@ -168,13 +168,25 @@ def _unsealed_action(ordinal: int, document: Mapping[str, Any], catalogue: Catal
     confidence = document["confidence"]
     return _Draft(
         entry,
-        entry.action_type.model.model_validate_json(to_json(document["parameters"])),
+        _as_it_was(entry, document["parameters"]),
         document["parameters"],
         canonical_bytes(document["parameters"]),
         tuple(Evidence(one["parameter"], one["source"], one["quote"]) for one in document["evidence"]),
         document["rationale"],
         None if confidence is None else Decimal(confidence),
     ).sealed(ordinal)
+
+
+def _as_it_was(entry: CatalogueEntry, parameters: Mapping[str, Any]) -> Action:
+    try:
+        return entry.action_type.model.model_validate_json(to_json(parameters))
+    except ValidationError:
+        raise
+    except Exception as error:  # noqa: BLE001  # validators of the action class may be newer than what was sealed
+        name, kind = entry.action_type.name, type(error).__name__
+        raise DefinitionError(
+            f"the validators of {name} failed with {kind} on what was proposed; make a new proposal"
+        ) from None
 
 
 def _document(action: SealedAction) -> dict[str, Any]:

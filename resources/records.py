@@ -16,7 +16,11 @@ class Records:
     """
 
     def find(self, key: str) -> Record | None:
-        """The record with this key, or None. Whatever it raises counts as "not available now" and is tried again."""
+        """The record with this key, or None.
+
+        Whatever it raises counts as "not available now" and is tried again: for ever while the service answers for no
+        key, in bounded attempts for a key that it fails for while it answers for others.
+        """
         raise NotImplementedError
 
     def find_many(self, keys: Iterable[str]) -> Mapping[str, Record | None]:

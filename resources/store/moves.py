@@ -87,8 +87,11 @@ class Postponement:
     bounded: bool = False
 
 
-def postpone(connection: sa.Connection, waits: Sequence[Postponement], token: uuid.UUID) -> set[uuid.UUID]:
-    """Give requests back until their next try is due; returns the ids that were still ours and may wait so long."""
+def postpone(connection: sa.Connection, waits: Sequence[Postponement], token: uuid.UUID | None) -> set[uuid.UUID]:
+    """Give requests back until their next try is due; returns the ids that were still ours and may wait so long.
+
+    Without a `token` they are leased by nobody, and the caller holds their rows locked as it read them.
+    """
     if not waits:
         return set()
     rows = connection.execute(

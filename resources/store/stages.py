@@ -108,6 +108,31 @@ def due_validation(connection: sa.Connection, page: Page) -> Sequence[sa.Row[Any
     return connection.execute(query("due_validation"), asdict(page)).all()
 
 
+def hold_proposals(
+    connection: sa.Connection, opened_at: datetime, read: Sequence[tuple[uuid.UUID, int, int]]
+) -> dict[uuid.UUID, int]:
+    """Lock those (request, revision, round) that are still to be validated, as `due_validation` read them.
+
+    Returns the attempts that each of them has used; what another worker or a person changed meanwhile is missing.
+    """
+    rows = connection.execute(
+        query("hold_proposals"),
+        {
+            "ids": [one[0] for one in read],
+            "revisions": [one[1] for one in read],
+            "rounds": [one[2] for one in read],
+            "opened_at": opened_at,
+        },
+    )
+    return {row.id: row.attempts for row in rows}
+
+
+def reasons_told(connection: sa.Connection, ids: Sequence[uuid.UUID]) -> dict[uuid.UUID, str | None]:
+    """Why each of the requests stands where it stands, as it was last written."""
+    rows = connection.execute(sa.text("select id, reason from requests where id = any(:ids)"), {"ids": list(ids)})
+    return {row.id: row.reason for row in rows}
+
+
 def due_assessment(connection: sa.Connection, page: Page) -> Sequence[sa.Row[Any]]:
     """Validated proposals without an assessment in this round, in id order and locked (`sql/due_assessment.sql`)."""
     return connection.execute(query("due_assessment"), asdict(page)).all()

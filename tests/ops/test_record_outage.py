@@ -10,10 +10,12 @@ import pytest
 from ops.close_batch import close_batch
 from ops.extract import extract
 from ops.process_batch import STEPS
+from ops.validate import validate
 from policies.actions import Action, Authority
 from policies.attempts import MAX_ATTEMPTS
 from policies.proposals import Evidence, Proposal, propose
 from policies.records import Record
+from resources.look_ups import MOST_IN_A_ROW
 from tests.ops import toy
 from tests.ops.passes import Shop, refund
 from tests.ops.tills import HookedTill
@@ -129,3 +131,18 @@ def test_an_outage_keeps_no_run_busy(shop: Shop, orders: BrokenOrders) -> None:
     close_batch(opened, STEPS)
     assert orders.asked == 1
     assert shop.row("select idle_runs from batches").idle_runs == 1
+
+
+def test_a_service_that_is_down_is_not_asked_for_each_of_many(shop: Shop, orders: BrokenOrders) -> None:
+    """A page of proposals finds out by a few calls, keeps nothing against any of them, and goes on once it is back."""
+    shop.queue({f"no{number}": refund(order=f"A{number}") for number in range(100)})
+    shop.run(extract)
+    orders.down = True
+    counts = shop.run(validate)
+    assert orders.asked == MOST_IN_A_ROW
+    assert counts == {"records_unavailable": 100}
+    assert {tuple(row) for row in shop.rows("select attempts, reason, state from requests")} == {
+        (0, None, "proposal_ready")
+    }
+    orders.down = False
+    assert shop.run(validate)["passed"] == 100

@@ -29,6 +29,13 @@ class WatchedTill(HookedTill):
         return None if name == "customer.tell" else Path(self.drawers, name).read_text()
 
 
+class DrawerPerOrder(WatchedTill):
+    """A till with a drawer for each order."""
+
+    def snapshot(self, action: Action) -> str | None:
+        return Path(self.drawers, f"order.refund {action.model_dump()['order_id']}").read_text()
+
+
 class Drawer:
     """What lies outside of our store."""
 
@@ -130,16 +137,35 @@ def test_what_can_be_read_again_goes_on(shop: Shop, drawer: Drawer) -> None:
 
 
 def test_what_cannot_be_read_is_not_decided_on(shop: Shop, drawer: Drawer) -> None:
-    """Neither released by itself nor asked about; the run that finds this counts as idle."""
+    """Neither released by itself nor asked about; each waits with the reason and an attempt, and goes on later."""
     shop.queue({"auto": refund("20.00"), "asked": refund("80.00", order="A2")})
     drawer.jams()
     counts = shop.run()
-    assert counts["records_unavailable"] == 2
+    assert counts["postponed"] == 2
     assert set(shop.states().values()) == {"proposal_ready"}
     assert shop.count("assessments") == 0
+    waiting = shop.request("asked")
+    assert waiting.attempts == 1
+    assert "1:order.refund rests on was not read: FileNotFoundError" in waiting.reason
+    assert (waiting.next_eligible_at - waiting.received_at).total_seconds() > 0
     drawer.holds("100 EUR")
-    shop.run()
+    shop.run_again()
     assert shop.states() == {"auto": "completed", "asked": "awaiting_approval"}
+
+
+def test_what_can_never_be_read_goes_to_a_person(shop: Shop, drawer: Drawer) -> None:
+    """A decision that cannot be made is not put off for ever, and what can be read meanwhile is not held up by it."""
+    drawer.holds("100 EUR", "order.refund A2")
+    shop.use(DrawerPerOrder(file=str(shop.till), drawers=str(shop.folder / "drawers")))
+    shop.queue({"one": refund(order="A1"), "other": refund(order="A2")})
+    shop.run_again(MAX_ATTEMPTS - 1)
+    assert shop.states() == {"one": "proposal_ready", "other": "completed"}
+    shop.run_again()
+    assert shop.states() == {"one": "dead_lettered", "other": "completed"}
+    assert "1:order.refund rests on was not read: FileNotFoundError" in shop.request("one").reason
+    assert shop.row("select step from dead_letters").step == "assess"
+    assert len(shop.calls()) == 1
+    shop.assert_ledger_intact()
 
 
 def test_what_was_released_by_itself_and_waited_is_compared_as_well(shop: Shop, drawer: Drawer) -> None:

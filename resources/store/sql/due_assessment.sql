@@ -1,6 +1,6 @@
 -- Validated proposals of this round that nobody assessed yet, locked: claims and assessment are written in one transaction.
 -- OFFSET 0 keeps each look-up a look-up: joined freely, the planner may read the whole batch for every page of it.
-select r.id, r.workflow_version, r.revision, r.round,
+select r.id, r.workflow_version, r.revision, r.round, r.attempts,
     case when r.supplied then supplied_payload(r.id) else r.payload end as payload,
     case when r.supplied then supplied_by_another(r.id, r.initiator) else false end as supplied_by_another,
     p.canonical, p.edited, f.verdict, f.items, f.weakest_trust, f.parties,

@@ -1,4 +1,4 @@
--- Wait before the next try: the attempt is counted where it was one, the lease given back. The first attempt sets the
+-- Wait before the next try: the attempt is counted where it was one, the lease, if there is one, given back. The first attempt sets the
 -- deadline; one that would be followed by another only after it is not put off, and not returned.
 update requests r
 set attempts = r.attempts + p.attempt, next_eligible_at = clock_timestamp() + p.delay,
@@ -10,6 +10,7 @@ set attempts = r.attempts + p.attempt, next_eligible_at = clock_timestamp() + p.
 from unnest(cast(:ids as uuid[]), cast(:attempts as integer[]), cast(:delays as interval[]), cast(:reasons as text[]),
     cast(:bounded as boolean[]))
     as p (id, attempt, delay, reason, bounded)
-where r.id = p.id and r.lease_token = :token
+where r.id = p.id
+  and coalesce(r.lease_token, '00000000-0000-0000-0000-000000000000') = coalesce(cast(:token as uuid), '00000000-0000-0000-0000-000000000000')
   and (not p.bounded or clock_timestamp() + p.delay <= coalesce(r.retry_until, clock_timestamp() + :retry_for))
 returning r.id
