@@ -120,11 +120,17 @@ def arm(order: str | None) -> None:
     """Arm one point by `name:nth:action`, or none.
 
     Raises:
+        ValueError: as `watcher_for`.
+    """
+    watch(watcher_for(order) if order else None)
+
+
+def watcher_for(order: str) -> Watcher:
+    """What acts at one point as `name:nth:action` says.
+
+    Raises:
         ValueError: there is no such point or action, or `nth` is no number from 1 on.
     """
-    if not order:
-        watch(None)
-        return
     name, number, action = order.split(":")
     point, nth, act = Failpoint(name), int(number), _ACTIONS.get(action)
     if act is None or nth < 1:
@@ -135,7 +141,7 @@ def arm(order: str | None) -> None:
         if reached is point and next(passes) == nth:
             act()
 
-    watch(watcher)
+    return watcher
 
 
 def _kill() -> None:

@@ -17,7 +17,7 @@ from tests.conformance.house import House
 from tests.conformance.sentinel import Books, SentinelRequest, obedient_model
 from tests.conformance.suite import findings, verified
 
-ANY_START = ("when j.decision = 'auto' and p.edited_by is null then null", "when true then null")
+ANY_START = ("when j.decision = 'auto' and p.edited_by is null and not", "when true or not")
 """No authority is recounted when an effect starts."""
 
 

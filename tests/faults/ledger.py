@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 _TABLES = """
@@ -20,22 +21,63 @@ Effect = tuple[str, str]
 """A business effect by its name in the world: action type and order."""
 
 
+class _Desk:
+    """Where the threads of this process work on books."""
+
+    def __init__(self) -> None:
+        self._at_work = 0
+        self._leaving = False
+        self._changed = threading.Condition()
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """One thread has books open."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._leaving)
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._at_work -= 1
+                self._changed.notify_all()
+
+    @contextmanager
+    def left(self) -> Iterator[None]:
+        """No thread has books open, and none opens any."""
+        with self._changed:
+            self._leaving = True
+            try:
+                self._changed.wait_for(lambda: self._at_work == 0)
+                yield
+            finally:
+                self._leaving = False
+                self._changed.notify_all()
+
+
+_desk = _Desk()
+
+
+def between_entries() -> AbstractContextManager[None]:
+    """A moment at which this process has no books open.
+
+    A provider is no part of the worker that calls it: stopped with a lock on its books, the worker would stop the
+    provider for everybody.
+    """
+    return _desk.left()
+
+
 @dataclass(frozen=True)
 class Ledger:
     """The books of the providers that one schedule knows, and the faults they are told to have."""
 
     file: str
 
-    def create(self) -> sqlite3.Connection:
-        """Open new books, and hold them open as long as what is returned.
-
-        While somebody holds them no other process is the last to close them or the first to open them. Either takes a
-        lock that readers wait for as well, for ever if that process is stopped meanwhile.
-        """
-        books = sqlite3.connect(self.file, isolation_level=None, check_same_thread=False)
-        books.execute("pragma journal_mode = wal")  # who reads does not wait for a writer that was stopped
-        books.executescript(_TABLES)
-        return books
+    def create(self) -> None:
+        """Open new books."""
+        with self.reading() as books:
+            books.execute("pragma journal_mode = wal")  # who reads does not wait for who writes
+            books.executescript(_TABLES)
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -48,12 +90,13 @@ class Ledger:
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
         """The books as they are; each statement by itself."""
-        books = sqlite3.connect(self.file, timeout=30, isolation_level=None)
-        try:
-            books.execute("pragma synchronous = off")  # the machine itself never fails here
-            yield books
-        finally:
-            books.close()
+        with _desk.at_work():
+            books = sqlite3.connect(self.file, timeout=30, isolation_level=None)
+            try:
+                books.execute("pragma synchronous = off")  # the machine itself never fails here
+                yield books
+            finally:
+                books.close()
 
     def break_down(self, action_type: str, kind: str, times: int = 1) -> None:
         """Let the next calls for an action type meet a fault (see `providers.py`)."""

@@ -23,7 +23,9 @@ from ops.process_batch import STEPS
 from ops.publishing import Publisher, publish_events
 from policies.errors import StoreUnavailable
 from resources import failpoints
+from resources.failpoints import Failpoint
 from resources.outbox.webhook import Webhook
+from tests.faults.ledger import between_entries
 from tests.faults.providers import BANK_URL
 from tests.faults.workflow import orders_workflow
 
@@ -127,12 +129,25 @@ def _work(assignment: Assignment) -> None:
     os.environ[BANK_URL] = assignment.bank_url
     random.seed(assignment.seed)
     chunks.CHUNK = assignment.chunk
-    failpoints.arm(assignment.failpoint)
+    _arm(assignment.failpoint)
     work: Callable[[Assignment], None] = _publish if assignment.publish_to else _advance
     try:
         work(assignment)
     except StoreUnavailable:
         sys.exit(NO_STORE)
+
+
+def _arm(failpoint: str) -> None:
+    if not failpoint.endswith(":stop"):
+        failpoints.arm(failpoint)
+        return
+    act = failpoints.watcher_for(failpoint)
+
+    def stop_between_entries(point: Failpoint) -> None:
+        with between_entries():
+            act(point)
+
+    failpoints.watch(stop_between_entries)
 
 
 def _advance(assignment: Assignment) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -65,7 +64,7 @@ class World:
         self.folder = self.place.folder / self.name
         self.folder.mkdir(parents=True)
         self.ledger = Ledger(str(self.folder / "books.sqlite"))
-        weakref.finalize(self, self.ledger.create().close)
+        self.ledger.create()
         self._superuser = self.place.connect()
         self.set_policy(policy_text(with_bank=self.with_bank))
         self.workflow = self.define()
