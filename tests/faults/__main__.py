@@ -26,7 +26,7 @@ SIDE_BY_SIDE = 2
 """Schedules played at once: as many as a small machine has cores."""
 
 FULL = Amounts(kills=50, others=8, servers=12)
-QUICK = Amounts(kills=4, others=1, servers=2)
+QUICK = Amounts(kills=3, others=1, servers=2)
 
 
 def main() -> int:
