@@ -74,6 +74,19 @@ def test_input_supplied_anew_repeats_nothing_of_the_first(
     assert (shop.states(), shop.effects()) == ({"one": "dead_lettered"}, [])
 
 
+def replaced_and_taken_back(shop: Shop, desk: Desk, backup: Backup) -> None:
+    """A stricter release got the input it asked for and did what that led to; then release and store are as before."""
+    restore = backup()
+    shop.define(request=Stricter)
+    shop.run()
+    supply(shop.url, desk.sign_in(shop.clerk), desk.id("one"), shop.workflow, {"channel": "post"}, WHY)
+    shop.run()
+    assert (shop.states(), len(shop.effects("stock.reserve"))) == ({"one": "completed"}, 1)
+    restore()
+    shop.define(request=Refunds)
+    settled(shop)
+
+
 @pytest.mark.parametrize(("till", "why"), [(HookedTill, "contradicts"), (Blind, "the provider cannot tell")])
 def test_a_proposal_that_was_replaced_since_does_not_go_on(
     shop: Shop, desk: Desk, backup: Backup, till: type[HookedTill], why: str
@@ -84,15 +97,7 @@ def test_a_proposal_that_was_replaced_since_does_not_go_on(
     shop.queue({"one": refund()})
     shop.run(extract)
     assert shop.states() == {"one": "proposal_ready"}
-    restore = backup()
-    shop.define(request=Stricter)
-    shop.run()
-    supply(shop.url, desk.sign_in(shop.clerk), desk.id("one"), shop.workflow, {"channel": "post"}, WHY)
-    shop.run()
-    assert (shop.states(), len(shop.effects("stock.reserve"))) == ({"one": "completed"}, 1)
-    restore()
-    shop.define(request=Refunds)
-    settled(shop)
+    replaced_and_taken_back(shop, desk, backup)
     assert (shop.states(), shop.effects()) == ({"one": "dead_lettered"}, [])
     assert why in desk.open_cases()[0]
 
@@ -101,15 +106,7 @@ def test_a_released_proposal_that_was_replaced_since_does_not_go_on(shop: Shop, 
     """The backup holds it as released; what the one after it did is found."""
     shop.define(request=Refunds, extractor=model)
     released(shop, {"one": refund()})
-    restore = backup()
-    shop.define(request=Stricter)
-    shop.run()
-    supply(shop.url, desk.sign_in(shop.clerk), desk.id("one"), shop.workflow, {"channel": "post"}, WHY)
-    shop.run()
-    assert (shop.states(), len(shop.effects("stock.reserve"))) == ({"one": "completed"}, 1)
-    restore()
-    shop.define(request=Refunds)
-    settled(shop)
+    replaced_and_taken_back(shop, desk, backup)
     assert (shop.states(), shop.effects()) == ({"one": "dead_lettered"}, [])
 
 
